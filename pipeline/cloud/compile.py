@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfx.dsl.component.experimental.utils import ArgFormats
+from tfx.dsl.components.base.base_node import BaseNode
 from tfx.orchestration.data_types import RuntimeParameter
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner, pipeline_builder
 
@@ -100,11 +101,19 @@ def _defaults(pipeline: Any) -> dict[str, object]:
 
 
 def _component(path: str) -> Any:
+    """Return the exit handler that a user's function makes."""
     module, _, name = path.rpartition(".")
     try:
-        return getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"cloud.exit_handler: {path} cannot be called: {error}") from error
+        made = getattr(importlib.import_module(module), name)()
+    except Exception as error:  # of the user's code
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"cloud.exit_handler: {path} cannot be called: {why}") from error
+    if not isinstance(made, BaseNode):
+        raise UsageError(
+            f"cloud.exit_handler: {path} returns {made!r}, which is no component",
+            hint="return what a function gives that TFX's exit_handler decorates, called with its parameters",
+        )
+    return made
 
 
 def _compiled(

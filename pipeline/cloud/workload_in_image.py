@@ -108,6 +108,7 @@ class Target:
         if config.train.device == "tpu":
             needed += [each for each in needed_by_vertex(config.cloud.vertex) if each not in needed]
         wrong = _errors_of(
+            lambda: _refuse_name(config),
             lambda: _refuse_destination_here(config),
             lambda: _refuse_signing_key_here(config),
             lambda: check_cloud_engine(config.beam, config.cloud),
@@ -142,6 +143,7 @@ class Target:
             ConfigError: the first problem that `for_cloud_run` would report in the workload.
         """
         config = request.workload_run.settings
+        _refuse_name(config)
         _refuse_interpreter_here(config)
         _refuse_named_span(config)
         return cls(
@@ -166,6 +168,16 @@ def _errors_of(*checks: Callable[[], object]) -> Iterable[ConfigError]:
             check()
         except ConfigError as error:
             yield error
+
+
+def _refuse_name(config: WorkloadConfig) -> None:
+    """Reject a name that no job may have: TFX's compiler, and the services' ids, take no underscore."""
+    if "_" in config.name:
+        other = config.name.replace("_", "-").rstrip("-")
+        raise ConfigError(
+            f"name: {config.name} cannot be the name of a job, which has lower-case letters, digits and '-'",
+            hint=f"give cloud runs another one, for example in a profile: name: {other}",
+        )
 
 
 def _refuse_destination_here(config: WorkloadConfig) -> None:

@@ -100,3 +100,20 @@ def test_pipeline_for_kubeflow_is_yaml_that_its_types_read(cloud_here, tmp_path)
     assert not any("resolver" in executor for executor in executors.values())
     trainer = executors["Trainer_executor"]["container"]["command"]
     assert "slipway.pipeline.cloud.container.kubeflow_task" in trainer
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("os.path.join", "cannot be called: TypeError: join() missing 1 required positional argument"),
+        ("os.path.jion", "cannot be called: AttributeError: module 'posixpath' has no attribute 'jion'"),
+        ("os.getcwd", "which is no component"),
+    ],
+)
+def test_exit_handler_that_is_none_is_refused_in_words(cloud_here, path, words):
+    settings = [*SETTINGS, f"cloud.exit_handler={path}"]
+    finished = cloud_here("compile", "taxi", *(word for setting in settings for word in ("--set", setting)))
+    assert finished.returncode == 2
+    assert f"cloud.exit_handler: {path} " in finished.stderr
+    assert words in finished.stderr
+    assert "Traceback" not in finished.stderr
