@@ -152,7 +152,7 @@ class VertexEndpoint:
                 encryption_key=key,
             )
             try:
-                self._models.upload_model(asked, timeout=_TIMEOUT_S).result(timeout=UPLOAD_S)
+                _finish(self._models.upload_model(asked, timeout=_TIMEOUT_S), UPLOAD_S)
                 return self._models.get_model(name=name, **self._patience)
             except (Conflict, *passing_errors()) as error:
                 # A conflict: another publisher is creating the model, which takes a while.
@@ -264,7 +264,7 @@ class VertexEndpoint:
 
         until = time.monotonic() + limit_s
         try:
-            ask(dict(request), **self._patience).result(timeout=limit_s)
+            _finish(ask(dict(request), **self._patience), limit_s)
         except Conflict:
             while not is_there():
                 if time.monotonic() > until:
@@ -301,6 +301,21 @@ class VertexEndpoint:
             raise ComponentError(
                 f"{so_far}: {where}: {type(error).__name__}: {_said(error)}", hint=f"fix that, {again}"
             ) from error
+
+
+def _finish(operation: Any, limit_s: float) -> None:
+    """Wait until an operation ends; the client itself gives up at one question without an answer."""
+    until = time.monotonic() + limit_s
+    while True:
+        try:
+            operation.result(timeout=max(until - time.monotonic(), 0.0))
+        except passing_errors():
+            # The operation's own error looks the same as that of the question for its state.
+            if operation.operation.done or time.monotonic() > until:
+                raise
+            time.sleep(FIRST_WAIT_S)
+        else:
+            return
 
 
 def _is_one_of(deployed: Any, names: Sequence[str]) -> bool:

@@ -46,6 +46,8 @@ class Service:
     def __init__(self):
         self.models, self.endpoints, self.requests, self.faults = {}, {}, [], []
         self.evaluations = {}
+        # Whether operations end only after the answer; those that fail, by kind, with their error.
+        self.is_slow, self.failed, self.ended = False, ("", {}), {}
 
     def fail(self, pattern, kind, times=1):
         """What happens to requests like that: a status code, or `lost`: done, without an answer."""
@@ -196,11 +198,20 @@ class Service:
         return json.loads(type(stored[name]).to_json(stored[name]))
 
     def operation(self, kind, **response):
-        name = f"{PLACE}/operations/{len(self.requests)}"
-        return {"name": name, "done": True, "response": {"@type": TYPES + kind, **response}}
+        number = str(len(self.requests))
+        name = f"{PLACE}/operations/{number}"
+        outcome = {"response": {"@type": TYPES + kind, **response}}
+        if kind == self.failed[0]:
+            outcome = {"error": self.failed[1]}
+        self.ended[number] = {"name": name, "done": True, **outcome}
+        return {"name": name} if self.is_slow else self.ended[number]
+
+    def get_operation(self, query, body, number):
+        return self.ended[number]
 
     ROUTES = {  # noqa: RUF012
         r"POST /token": token,
+        rf"GET /ui/{PLACE}/operations/([0-9]+)": get_operation,
         rf"GET /v1/{PLACE}/models/([^/:]+)": get_model,
         rf"POST /v1/{PLACE}/models:upload": upload,
         rf"GET /v1/{PLACE}/models/([^/:]+)/evaluations": list_evaluations,
@@ -337,6 +348,22 @@ def test_what_was_made_before_the_key_was_set_keeps_its_own_and_that_is_said(ser
     assert [each.encryption_spec.kms_key_name for each in made] == [""] * 3
     for name in ("models/taxi", "endpoints/taxi"):
         assert f"{name} was made with Google's keys, not with cloud.vertex.encryption_key" in caplog.text
+
+
+@pytest.mark.parametrize("code", [429, 500, 502, 504])
+def test_question_without_an_answer_ends_no_deployment(service, deploy, code):
+    """It takes a quarter of an hour, in which the client asks every few seconds."""
+    service.is_slow = True
+    service.fail("GET /ui/.*/operations/", code, times=2)
+    assert deploy(1) == "Version 1 gets 100% of the requests to the endpoint taxi."
+    assert service.changes() == ["token", "models:upload", "endpoints", "taxi:deployModel"]
+
+
+def test_operation_that_failed_is_reported_at_once(service, deploy):
+    service.is_slow, service.failed = True, ("DeployModelResponse", {"code": 13, "message": "no machines"})
+    with pytest.raises(ComponentError, match=r"version 1 is pushed, but not deployed: .* no machines"):
+        deploy(1)
+    assert service.changes().count("taxi:deployModel") == 1
 
 
 def test_version_that_no_longer_gets_requests_is_undeployed_and_stays_in_the_registry(service, deploy):
