@@ -15,18 +15,21 @@ def resources_of(name: str, cloud: CloudConfig) -> ResourceSpec:
     own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources
     cpu = own.cpu or common.cpu
     memory_gb = own.memory_gb or common.memory_gb
-    named = own if own.accelerator else common
+    accelerator = own.accelerator or common.accelerator
+    # A task's own number counts for the accelerator of all tasks, too; 1 is also what it is if not set.
+    is_own = own.accelerator or own.accelerator_count > 1
+    count = (own if is_own else common).accelerator_count
     found: ResourceSpec = {}
     # Vertex AI reads the numbers, newer versions of Kubeflow the strings.
     if cpu:
         found |= {"cpuLimit": cpu, "resourceCpuLimit": f"{cpu:g}"}
     if memory_gb:
         found |= {"memoryLimit": memory_gb, "resourceMemoryLimit": f"{memory_gb:g}G"}
-    if named.accelerator:
+    if accelerator:
         found["accelerator"] = {
-            "type": named.accelerator,
-            "count": str(named.accelerator_count),
-            "resourceType": named.accelerator,
-            "resourceCount": str(named.accelerator_count),
+            "type": accelerator,
+            "count": str(count),
+            "resourceType": accelerator,
+            "resourceCount": str(count),
         }
     return found

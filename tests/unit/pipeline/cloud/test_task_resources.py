@@ -33,3 +33,11 @@ def test_own_values_of_a_task_come_first_and_its_accelerator_with_its_own_count(
         },
     }
     assert resources_of("Ingest", cloud)["accelerator"]["count"] == "4"
+
+
+def test_own_count_of_a_task_counts_for_the_accelerator_of_all():
+    common = ResourcesConfig(accelerator="NVIDIA_L4", accelerator_count=2)
+    tasks = {"Trainer": ResourcesConfig(accelerator_count=4), "Evaluator": ResourcesConfig(memory_gb=64)}
+    cloud = CloudConfig(resources=common, tasks=tasks)
+    counts = {name: resources_of(name, cloud)["accelerator"]["count"] for name in tasks}
+    assert counts == {"Trainer": "4", "Evaluator": "2"}
