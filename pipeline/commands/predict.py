@@ -338,6 +338,8 @@ def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
 def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
     pattern = source
     if source.endswith("/") or (not is_elsewhere(source) and Path(source).is_dir()):
+        if file_format not in FORMATS:
+            raise _no_table(file_format)
         pattern = f"{source.rstrip('/')}/{FORMATS[file_format].in_folder[0]}"
     try:
         return tuple(list_files(pattern))
@@ -346,7 +348,9 @@ def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
             raise _no_table(
                 file_format
             ) from error  # the address of a folder of images is right, its format is not
-        raise UsageError(error.message, hint="check --input") from error
+        # The remedy is that of a run, which has the place in data.source.
+        hint = error.hint.replace("data.source", "--input") or "check --input"
+        raise UsageError(error.message, hint=hint) from error
 
 
 def _format_of(name: str, otherwise: str) -> str:
@@ -371,7 +375,9 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
 def _no_table(file_format: str) -> UsageError:
     return UsageError(
         f"{file_format} files cannot be read by predict; it reads {', '.join(_TABLES)}.",
-        hint="put the images into the column image of a Parquet file, one per row: docs/own-data.md",
+        hint="put the images into the column image of a Parquet file, one per row: docs/own-data.md"
+        if file_format in FORMATS
+        else "name the format of your files, as --format csv",
     )
 
 

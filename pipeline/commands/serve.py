@@ -39,8 +39,9 @@ def serve(
             if it names one.
 
     Raises:
-        UsageError: there is no version, or no trusted one, or its data lacks a column that must be logged.
-        ComponentError: no version can be served, or the address cannot be bound.
+        UsageError: there is no version, or no trusted one, or its data lacks a column that must be logged; or
+            the address cannot be bound, or needs a token.
+        ComponentError: no version can be served.
     """
     from slipway.components.serving.limits import MAX_ROWS
     from slipway.components.serving.live_model import LiveModel
@@ -51,16 +52,15 @@ def serve(
     if not versions.numbers():
         raise no_version(versions.base, config.name, output)
     # The address is bound first, so that a wrong one is reported before a model is loaded.
-    with (
-        ModelServer(
+    with raised_as(UsageError, ComponentError):
+        bound = ModelServer(
             name=config.name,
             host=host,
             port=port,
             token=os.environ.get(TOKEN_VARIABLE, ""),
             most_rows=most_rows or MAX_ROWS,
-        ) as server,
-        _logged(config, output, versions.manifest(versions.numbers()[-1])) as server.log,
-    ):
+        )
+    with bound as server, _logged(config, output, versions.manifest(versions.numbers()[-1])) as server.log:
         with raised_as(UsageError, *([ComponentError] if trust else [])):
             live = LiveModel(versions, tell=_tell)
         server.live = live

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import SlipwayError
+from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.storage import list_files
@@ -39,8 +40,8 @@ def refusal(tmp_path):
     rows = tmp_path / "rows.csv"
     rows.write_text("fare\n1\n", encoding="utf-8")
 
-    def call(config=None, *, source=rows, to=None):
-        options = {"version": None, "file_format": None, "beam_args": []}
+    def call(config=None, *, source=rows, to=None, file_format=None):
+        options = {"version": None, "file_format": file_format, "beam_args": []}
         with pytest.raises(UsageError) as caught:
             predict(config or make_config(), tmp_path / "output", source=str(source), to=to, **options)
         return caught.value
@@ -270,6 +271,35 @@ def test_flat_folder_of_images_is_refused_as_the_images_by_name_are(refusal, tmp
     assert "Parquet" in by_folder.hint
     assert (by_folder.message, by_folder.hint) == (by_name.message, by_name.hint)
     assert by_folder.exit_code == 2
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_format_that_there_is_not_is_refused_with_those_that_there_are(refusal, tmp_path, is_folder):
+    error = refusal(source=tmp_path if is_folder else tmp_path / "rows.csv", file_format="orc")
+    assert error.message == "orc files cannot be read by predict; it reads csv, jsonl, parquet, tfrecord."
+    assert error.hint == "name the format of your files, as --format csv"
+
+
+def test_folder_for_a_workload_of_queries_needs_its_format(refusal, tmp_path):
+    config = make_config(format="bigquery", source=None, query="SELECT 1")
+    assert refusal(config, source=tmp_path).hint == "name the format of your files, as --format csv"
+
+
+@pytest.mark.parametrize(
+    ("told", "hint"),
+    [
+        ("agree to the conditions on its page", "agree to the conditions on its page"),
+        ("check data.source", "check --input"),
+        ("", "check --input"),
+    ],
+)
+def test_place_that_cannot_be_listed_is_refused_with_its_own_remedy(refusal, monkeypatch, told, hint):
+    def refuse(pattern):
+        raise FileError(f"{pattern} is gated", hint=told)
+
+    monkeypatch.setattr(predict_module, "list_files", refuse)
+    error = refusal(source="hf://datasets/a/b/c.csv")
+    assert (error.message, error.hint) == ("hf://datasets/a/b/c.csv is gated", hint)
 
 
 def test_folder_without_tables_is_reported_by_what_was_looked_for(refusal, tmp_path):

@@ -1,9 +1,22 @@
-"""What `serve` says of itself."""
+"""What `serve` says of itself, and what it refuses before it loads a model."""
 
 import io
 import sys
 
-from slipway.pipeline.commands.serve import _tell
+import pytest
+
+from slipway.pipeline.commands.serve import _tell, serve
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+
+CONFIG = WorkloadConfig.model_validate(
+    {
+        "name": "toy",
+        "data": {"source": "x.csv", "label": "tips"},
+        "transform": {"preprocessing_fn": "w.f.g"},
+        "train": {"model": "w.m.b"},
+    }
+)
 
 
 def test_nobody_who_reads_what_is_said_ends_nothing(monkeypatch):
@@ -14,3 +27,19 @@ def test_nobody_who_reads_what_is_said_ends_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Closed())
     _tell("Serving version 1.")
     assert sys.stderr.getvalue() == "Serving version 1.\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [("0.0.0.0", "can be reached from other machines"), ("192.0.2.1", "cannot be bound")],  # noqa: S104
+)
+def test_address_that_it_cannot_serve_at_is_wrong_usage(tmp_path, monkeypatch, host, told):
+    version = tmp_path / "output/serving/toy/1"
+    version.mkdir(parents=True)
+    (version / "saved_model.pb").write_bytes(b"no model")
+    if told == "cannot be bound":
+        monkeypatch.setenv("SLIPWAY_SERVE_TOKEN", "a-token")
+    with pytest.raises(UsageError, match=told) as refused:
+        serve(CONFIG, tmp_path / "output", host=host, port=0)
+    assert refused.value.exit_code == 2
+    assert refused.value.hint
