@@ -367,7 +367,7 @@ def gc(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Remove artifacts that no kept run, pushed version or baseline needs."""
+    """Remove old runs, records and logs too, and artifacts that no kept run, version or baseline needs."""
     from slipway.pipeline.commands.gc.collect import collect
 
     cleanup = collect(output, keep=keep, dry_run=dry_run)

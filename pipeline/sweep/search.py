@@ -128,7 +128,8 @@ def optuna_for(what: str) -> Any:
     except ImportError as error:
         raise UsageError(
             f"{what} needs the package optuna, which is not installed.",
-            hint="pip install 'optuna>=4.5,<6' (the extra `sweep`); a grid, KEY=A,B,C, needs none",
+            hint="pip install 'optuna>=4.5,<6' (the extra `sweep`); a grid, KEY=A,B,C, without --prune needs "
+            "none",
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

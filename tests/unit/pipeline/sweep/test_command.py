@@ -134,8 +134,9 @@ def test_a_sweep_that_prunes_needs_optuna_even_for_a_grid(taxi, tmp_path, monkey
     sweep = begin(taxi, tmp_path, Asked(sets=[*SETS, "train.epochs=3"], prune=2))
     assert sweep.prune_after == 2
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(UsageError, match="--prune needs the package optuna"):
+    with pytest.raises(UsageError, match="--prune needs the package optuna") as refused:
         carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
+    assert refused.value.hint.endswith("without --prune needs none")
 
 
 def test_trials_side_by_side_share_one_lock_and_run_one_node_each(taxi, tmp_path, monkeypatch):
