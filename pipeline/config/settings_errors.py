@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from slipway.components.nearest import nearest
+from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.config.layers import Layer, Layers
 from slipway.pipeline.config.safe_yaml import KeyPath, shown, shown_key
 from slipway.pipeline.errors import ConfigError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MAX_PROBLEMS = 10
+_SCHEMA = "schemas/workload.schema.json"
 # The suffix of keys that name environment variables. A secret pasted there by mistake must not be shown.
 _NAMES_VARIABLE = "_env"
 NAMES_SECRET = re.compile(r"secret|password|token|connection_string")
@@ -138,7 +140,10 @@ def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
     lines = list(dict.fromkeys(problem.text for problem in sorted(problems, key=lambda each: each.line)))
     if not lines:
         return
-    hint = "every key is described in schemas/workload.schema.json"
+    # A project that was not made by `slipway init` has no copy.
+    hint = (
+        f"every key is described in {_SCHEMA if (PROJECT_ROOT / _SCHEMA).is_file() else OWN_FOLDER / _SCHEMA}"
+    )
     if len(lines) == 1:
         raise ConfigError(lines[0], hint=hint)
     more = [f"and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []

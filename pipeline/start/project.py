@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from slipway.components.project import find_project
+from slipway.components.project import OWN_FOLDER, find_project
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.rendering import load_templates
 from slipway.pipeline.start.writing import write_files
@@ -27,6 +27,8 @@ _FILES = {
     ".devcontainer/devcontainer.json": "devcontainer.json.j2",
     "tests/unit/workloads/test_workload_files.py": "test_workload_files.py.j2",
 }
+
+_SCHEMA = "schemas/workload.schema.json"
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def _files(name: str, wheel: Path) -> dict[str, str | bytes]:
     return {
         **files,
         "workloads/__init__.py": about,
-        "schemas/.gitkeep": "",
+        # Each workload.yaml names it for editors, and messages name it.
+        _SCHEMA: (OWN_FOLDER / _SCHEMA).read_bytes(),
         f"wheels/{wheel.name}": content,
     }

@@ -761,6 +761,19 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file(lines_of):
     ]
 
 
+@pytest.mark.parametrize("has_a_copy", [True, False])
+def test_hint_names_a_file_that_describes_the_keys(tmp_path, monkeypatch, has_a_copy):
+    monkeypatch.setattr(settings_errors, "PROJECT_ROOT", tmp_path)
+    (tmp_path / "schemas").mkdir()
+    if has_a_copy:
+        (tmp_path / "schemas/workload.schema.json").touch()
+    problem = settings_errors.Problem(path=("name",), words="missing", text="name: missing", line=1)
+    with pytest.raises(ConfigError) as raised:
+        settings_errors.raise_problems([problem], name="w.yaml")
+    named = raised.value.hint.removeprefix("every key is described in ")
+    assert named == ("schemas/workload.schema.json" if has_a_copy else str(SCHEMA_PATH))
+
+
 def test_at_most_ten_problems_are_listed(lines_of):
     lines = lines_of(MINIMAL + "".join(f"  wrong{i}: 1\n" for i in range(13)))
     assert (lines[0], len(lines), lines[-1]) == ("w.yaml: 13 problems", 12, "and 3 more")

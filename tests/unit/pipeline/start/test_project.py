@@ -56,6 +56,13 @@ def test_pyproject_has_our_overrides_and_names_the_wheel(made, project):
     assert theirs["tool"]["uv"]["sources"]["slipway"]["path"] == "wheels/slipway-0.1.0-py3-none-any.whl"
 
 
+def test_editor_finds_the_schema_that_each_workload_names(made, project):
+    template = (project / "pipeline/start/templates/workload.yaml.j2").read_text(encoding="utf-8")
+    named = template.splitlines()[0].partition("$schema=")[2]
+    theirs = (made / "workloads/wine" / named).resolve()
+    assert theirs.read_bytes() == (project / "schemas/workload.schema.json").read_bytes()
+
+
 def test_pip_would_not_take_slipway_from_the_public_index(made):
     theirs = tomllib.loads((made / "pyproject.toml").read_text())
     assert theirs["project"]["dependencies"] == []
