@@ -14,17 +14,38 @@ def blessings_of(run: RunRecord) -> set[str]:
 def blessed_runs(
     runs: Iterable[RunRecord], *, workload: str, retired: Collection[str] = ()
 ) -> Iterator[RunRecord]:
-    """Yield the runs that blessed a model which may be a baseline.
+    """Yield the runs that blessed a model which may be a baseline; the first one's model is the baseline.
 
-    If `runs` begins with the newest, the first one yielded is the baseline.
+    TFX's resolver takes the model that was made last, which need not be the one that was blessed last: after
+    a setting was changed back, an earlier model is blessed again.
 
     Args:
-        runs: in any order, which is kept; read no further than needed.
+        runs: the newest first; read no further than needed.
         retired: URIs of blessings that a user has retired.
     """
+    own = (run for run in runs if run.workload == workload and _has_blessed(run))
+    return _latest_made_first(run for run in own if blessings_of(run).isdisjoint(retired))
+
+
+def _latest_made_first(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
+    held: list[RunRecord] = []
     for run in runs:
-        if run.workload == workload and _has_blessed(run) and blessings_of(run).isdisjoint(retired):
-            yield run
+        held.append(run)
+        makers = [node for node in run.nodes if node.makes("Model")]
+        if any(node.state != "cached" for node in makers):  # all earlier runs have older models
+            made = _last_execution(run)
+            yield from _by_model([each for each in held if _last_execution(each) >= made])
+            held = [each for each in held if _last_execution(each) < made]
+    yield from _by_model(held)
+
+
+def _by_model(runs: list[RunRecord]) -> list[RunRecord]:
+    return sorted(runs, key=_last_execution, reverse=True)  # equal ones stay in order
+
+
+def _last_execution(run: RunRecord) -> int:
+    """Return the id of the last execution that made a model of the run, in whichever run that was."""
+    return max((node.execution_id or 0 for node in run.nodes if node.makes("Model")), default=0)
 
 
 def _has_blessed(run: RunRecord) -> bool:
@@ -46,11 +67,11 @@ def baseline_key(
 ) -> str:
     """Return what the latest blessed model depends on, for the fingerprint of the resolver that looks it up.
 
-    The baseline of a model is the latest blessed model other than itself. Otherwise the run after a
+    The baseline of a model is the last made of the other blessed models. Otherwise the run after a
     blessing would evaluate the same model again, against itself.
 
-    Only the newest blessed run is needed: if it trained the candidate itself, its own baseline was the
-    latest other blessed model, and no run has blessed one since.
+    Only the run of the latest model is needed: if that is the candidate itself, its own baseline was the
+    latest of the others, and none was made since.
 
     Args:
         runs: the newest first; read no further than needed.

@@ -4,6 +4,7 @@ import pytest
 
 from slipway.pipeline.plan.resolver_keys import (
     baseline_key,
+    blessed_runs,
     joined,
     key_of_maker,
     key_of_models,
@@ -34,6 +35,29 @@ def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
 )
 def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
     assert baseline_key(runs, workload="taxi", candidate="me") == expected
+
+
+def made(run, execution_id, *, state="complete"):
+    run.nodes[1].execution_id, run.nodes[1].state = execution_id, state
+    return run
+
+
+def test_earlier_model_that_is_blessed_again_does_not_replace_a_later_one():
+    """TFX's resolver takes the model that was made last, whenever it was blessed."""
+    first = made(blessed_run("1", "a"), 5)
+    second = made(blessed_run("2", "b"), 15)
+    back = made(blessed_run("3", "a"), 5, state="cached")
+    third = made(blessed_run("4", "c"), 25)
+    back_again = made(blessed_run("5", "a"), 5, state="cached")
+    assert baseline_key([back, second, first], workload="taxi", candidate="me") == "b"
+    runs = [back_again, third, back, second, first]
+    assert baseline_key(runs, workload="taxi", candidate="me") == "c"
+    assert [run.run_id for run in blessed_runs(runs, workload="taxi")] == ["4", "2", "5", "3", "1"]
+
+
+def test_runs_before_the_one_that_made_the_latest_model_are_not_read():
+    runs = iter([made(blessed_run("3", "a"), 5, state="cached"), made(blessed_run("2", "b"), 15), None])
+    assert baseline_key(runs, workload="taxi", candidate="me") == "b"
 
 
 def test_artifact_is_known_by_the_first_node_that_made_one_of_its_type():
