@@ -1,15 +1,17 @@
 """Makes the plan of a request from its graph (known or just compiled) and from earlier runs."""
 
 import hashlib
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from slipway.components.project import OWN_FOLDER
+from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
 from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.plan.baseline_changes import retired_blessings
 from slipway.pipeline.plan.decide import Decision, Known, decide
+from slipway.pipeline.plan.named_files import named_files
 from slipway.pipeline.plan.node_fingerprints import (
     fingerprint_nodes,
     own_parts,
@@ -73,8 +75,15 @@ def graph_key(request: Request) -> str:
         "beam_args": list(request.beam_args),
         "code": source_closure(builders, root=OWN_FOLDER),
         "stack": dict(stack_versions()),
+        # Which texts are paths of files is looked up while compiling.
+        "files": _named_in(request.workload_run.config),
     }
     return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+
+def _named_in(config: str) -> list[str]:
+    files, _ = named_files(json.loads(config), node_type="", folders=[PROJECT_ROOT])
+    return files
 
 
 def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:

@@ -1,6 +1,7 @@
 """Finds the files, folders and modules that a node's parameters name, to fingerprint their content."""
 
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,29 +18,34 @@ _MODULES = frozenset({"module_path", "module"})
 
 
 def named_files(
-    values: Mapping[str, object], *, node_type: str, written: Iterable[Path] = ()
+    values: Mapping[str, object],
+    *,
+    node_type: str,
+    written: Iterable[Path] = (),
+    folders: Iterable[Path] = (),
 ) -> tuple[list[str], list[str]]:
     """Return the files that parameters name, and glob patterns for named folders; absolute and sorted.
 
     Every text that is the path of a file counts, whether meant as a path or not; relative paths start at
-    the working directory. A folder counts if the text is a parameter's whole value or has a slash. Python
-    files are code, and are left out.
+    the working directory and at `folders`. A folder counts if the text is a parameter's whole value or has a
+    slash. Python files are code, and are left out.
 
     Args:
         values: the parameters by name, with JSON texts parsed.
-        written: folders that a run writes to. A folder that contains one of these, or the working
-            directory, is left out.
+        written: folders that a run writes to. A folder that contains one of these, or one that relative
+            paths start at, is left out.
+        folders: absolute.
     """
-    own = [Path.cwd(), *(path.absolute() for path in written)]
+    starts = dict.fromkeys((Path.cwd(), *folders))
+    own = [*starts, *(path.absolute() for path in written)]
     files: set[str] = set()
     patterns: set[str] = set()
     for name, value in values.items():
         if name in _READ_OTHERWISE:
             continue
-        for text in texts_in(value):
-            path = Path(os.path.abspath(text)) if text else None  # noqa: PTH100  (without following links)
-            if path is None or text.endswith(".py"):
-                continue
+        texts = (text for text in texts_in(value) if text and not text.endswith(".py"))
+        for text, start in itertools.product(texts, starts):
+            path = Path(os.path.abspath(start / text))  # noqa: PTH100  (without following links)
             if os.path.isfile(path):  # noqa: PTH113  (False for impossible paths, e.g. a text of 5,000 letters)
                 files.add(str(path))
             elif node_type in _WRITERS or not (text == value or "/" in text):

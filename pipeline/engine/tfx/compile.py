@@ -13,6 +13,7 @@ from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
 from slipway.pipeline.engine.tfx.parameters import fill_parameters
 from slipway.pipeline.engine.tfx.read_graph import class_path_of, read_graph, resolver_steps
@@ -92,7 +93,9 @@ def compile_target(order: Order) -> Compiled:
     _check_loops(ir)
     _check_producers(ir)
     fill_parameters(ir, run_id=order.run_id, values=rest)
-    return _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed)
+    # The paths of a workload's settings, such as train.pretrained, start at the project's folder.
+    folders = [PROJECT_ROOT] if isinstance(target, WorkloadRun) else []
+    return _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed, folders=folders)
 
 
 def _check_loops(ir: pipeline_pb2.Pipeline) -> None:
@@ -149,7 +152,12 @@ def _pipeline(target: WorkloadRun | ModuleRun, parameters: dict[str, str]) -> tu
 
 
 def _complete(
-    ir: pipeline_pb2.Pipeline, *, output: Path, beam_args: Sequence[str], packed: Mapping[str, str]
+    ir: pipeline_pb2.Pipeline,
+    *,
+    output: Path,
+    beam_args: Sequence[str],
+    packed: Mapping[str, str],
+    folders: Sequence[Path],
 ) -> Compiled:
     deployment = runner_utils.extract_local_deployment_config(ir)
     store = deployment.metadata_connection_config
@@ -161,7 +169,14 @@ def _complete(
         if spec.WhichOneof("spec") == "beam_executable_spec":
             _complete_beam_args(spec.beam_executable_spec, beam_args)
     root = Path(ir.runtime_spec.pipeline_root.field_value.string_value)
-    graph = read_graph(ir, deployment, store=sqlite_file(connection), written=(output, root), packed=packed)
+    graph = read_graph(
+        ir,
+        deployment,
+        store=sqlite_file(connection),
+        written=(output, root),
+        packed=packed,
+        folders=folders,
+    )
     for node in ir.nodes:
         # The engine's own cache decides (slipway.pipeline.plan.decide); TFX's cache would interfere.
         node.pipeline_node.execution_options.caching_options.enable_cache = False

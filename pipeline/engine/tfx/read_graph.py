@@ -42,6 +42,7 @@ def read_graph(
     store: str,
     written: Sequence[Path],
     packed: Mapping[str, str],
+    folders: Sequence[Path] = (),
 ) -> Graph:
     """Return the graph of a compiled pipeline.
 
@@ -50,13 +51,22 @@ def read_graph(
         store: the file of the metadata store, as in `Graph`.
         written: the folders that runs write into: what nodes name in them is not their data.
         packed: the source file of a wheel, by the id of the node that it was built for.
+        folders: where the paths that nodes name may start, besides the working directory.
     """
-    nodes = [_node(each.pipeline_node, deployment, written=written, packed=packed) for each in ir.nodes]
+    nodes = [
+        _node(each.pipeline_node, deployment, written=written, packed=packed, folders=folders)
+        for each in ir.nodes
+    ]
     return Graph(name=ir.pipeline_info.id, nodes=_with_gates(nodes, ir), store=store)
 
 
 def _node(
-    node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence[Path], packed: Mapping[str, str]
+    node: pipeline_pb2.PipelineNode,
+    deployment: Any,
+    *,
+    written: Sequence[Path],
+    packed: Mapping[str, str],
+    folders: Sequence[Path],
 ) -> Node:
     node_id, node_type = node.node_info.id, node.node_info.type.name.rpartition(".")[2]
     values = {key: _value(parameter) for key, parameter in node.parameters.parameters.items()}
@@ -65,7 +75,7 @@ def _node(
     class_path = class_path_of(executor)
     # The module's source counts as code as well: its imports may lie outside the wheel made from it.
     code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
-    files, folders = named_files(values, node_type=node_type, written=written)
+    files, patterns = named_files(values, node_type=node_type, written=written, folders=folders)
     for key, output in sorted(node.outputs.outputs.items()):
         # Artifact properties given to an Importer: split names, a version.
         if given := _given_properties(output.artifact_spec):
@@ -79,7 +89,7 @@ def _node(
         upstream=tuple(sorted(node.upstream_nodes)),
         params=flatten_params("", values),
         code=tuple(sorted(code)),
-        data=tuple(sorted({*_input_patterns(values), *folders})),
+        data=tuple(sorted({*_input_patterns(values), *patterns})),
         files=tuple(files),
         uncached=_uncached(node, runner_utils.extract_custom_driver_spec(deployment, node_id)),
         is_resolver=node.node_info.type.name == RESOLVER,

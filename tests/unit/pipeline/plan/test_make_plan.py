@@ -5,7 +5,7 @@ import os
 import pytest
 from fingerprints import fingerprints
 
-from slipway.pipeline.config import WorkloadChoice
+from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.plan import make_plan as planning
 from slipway.pipeline.plan import node_fingerprints
 from slipway.pipeline.plan.make_plan import make_plan
@@ -60,6 +60,18 @@ def test_graph_of_a_wheel_that_was_built_anew_is_compiled_anew(asked, monkeypatc
         monkeypatch.setattr(planning, "stack_versions", node_fingerprints.stack_versions.__wrapped__)
         keys.append(planning.graph_key(asked))
     assert keys[0] != keys[1]
+
+
+def test_graph_is_compiled_anew_once_a_file_is_there_that_a_setting_names(project, tmp_path):
+    file = tmp_path / "words.txt"
+    sets = read_assignments([f"description={file}", f"push.destination={tmp_path}/serving"])
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    asked = workload_request(choice, output=tmp_path, beam_args=())
+    key = planning.graph_key(asked)
+    (tmp_path / "serving").mkdir()
+    assert planning.graph_key(asked) == key, "runs make folders"
+    file.touch()
+    assert planning.graph_key(asked) != key
 
 
 def test_code_is_not_parsed_for_a_graph_where_none_is_stored(asked, monkeypatch):

@@ -34,6 +34,16 @@ def test_folder_counts_with_all_in_it(folder, how):
     assert named({"data_dir": how.format(folder)}) == ([], [f"{folder}/words/**/*"])
 
 
+def test_path_may_also_start_at_the_project(folder, tmp_path_factory, monkeypatch):
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    values = {"pretrained": {"path": "words/en.txt"}, "of": "./words", "here": "."}
+    assert named_files(values, node_type="Trainer") == ([], [])
+    assert named_files(values, node_type="Trainer", folders=[folder]) == (
+        [f"{folder}/words/en.txt"],
+        [f"{folder}/words/**/*"],
+    )
+
+
 def test_word_in_a_list_is_no_folder(folder):
     assert named({"splits": ["train"]}) == ([], [])
     assert named({"splits": ["./train"]}) == ([], [f"{folder}/train/**/*"])
