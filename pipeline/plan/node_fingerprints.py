@@ -3,6 +3,7 @@
 import glob
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -11,7 +12,7 @@ from pathlib import Path
 from platform import python_version
 
 from slipway.components.ingest.hub_address import data_set_and_path, without_revision
-from slipway.components.project import installed_version
+from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.store_address import HF, is_elsewhere
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
@@ -32,6 +33,9 @@ _STACK = (
     "numpy",
 )
 
+_TRAINING_STACK = frozenset(
+    ("keras", "numpy", "tensorflow", "tensorflow-cpu", "tensorflow-tpu", "jax", "jaxlib", "libtpu", "torch")
+)
 
 # The name of the fingerprint part for a resolver's result.
 _FOUND = "external:artifacts that it finds"
@@ -63,7 +67,8 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
     parts["param:component"] = f'"{node.type}"'
     parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
-    return parts | {f"stack:{name}": number for name, number in stack_versions().items()}
+    stack = {**stack_versions(), **_training_versions(node.params)}
+    return parts | {f"stack:{name}": number for name, number in stack.items()}
 
 
 def fingerprint_nodes(
@@ -135,6 +140,26 @@ def _with_commit(params: Mapping[str, str]) -> dict[str, str]:
         return dict(params)
     commit = {f"the commit of {data_set.name}": canonical_json(data_set.revision)}
     return {**params, "input_base": canonical_json(without_revision(base)), **commit}
+
+
+def _training_versions(params: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions of the packages that another interpreter (`train.interpreter`) trains with.
+
+    It is not started: what counts is noted in its own virtual environment. Of any other, nothing is known.
+    """
+    name = json.loads(params.get("custom_config.interpreter", "null"))
+    if not isinstance(name, str):
+        return {}
+    path = shutil.which(str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name)
+    if path is None:
+        return {}  # the Trainer says so
+    noted = (Path(path).parent.parent / "lib").glob("python*/site-packages/*.dist-info")
+    packages = (folder.stem.partition("-") for folder in sorted(noted))
+    return {
+        f"the training's {package.replace('_', '-')}": number
+        for package, _, number in packages
+        if package.lower().replace("_", "-") in _TRAINING_STACK
+    }
 
 
 def _shown(name: str) -> str:

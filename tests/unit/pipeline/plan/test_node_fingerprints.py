@@ -168,6 +168,32 @@ def test_installed_slipway_counts_by_what_its_installer_noted(monkeypatch):
     assert node_fingerprints.stack_versions.__wrapped__()["slipway"] == "0.1.0 (aa)"
 
 
+def test_packages_of_another_interpreter_that_trains_count(tmp_path):
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch(mode=0o755)
+    installed = tmp_path / "venv/lib/python3.12/site-packages"
+    for name in ("jax-0.7.0", "tensorflow_cpu-2.21.0", "rich-1.0"):
+        (installed / f"{name}.dist-info").mkdir(parents=True)
+    node = Node("Trainer", "Trainer", (), params={"custom_config.interpreter": json.dumps(str(python))})
+
+    was = Fingerprint(parts_of(node, tmp_path))
+    (installed / "rich-1.0.dist-info").rename(installed / "rich-2.0.dist-info")
+    same = Fingerprint(parts_of(node, tmp_path))
+    (installed / "jax-0.7.0.dist-info").rename(installed / "jax-0.8.0.dist-info")
+    now = Fingerprint(parts_of(node, tmp_path))
+
+    assert same == was
+    assert explain(now, was) == ["the training's jax 0.7.0 -> 0.8.0"]
+    assert was.parts["stack:the training's tensorflow-cpu"] == "2.21.0"
+
+
+@pytest.mark.parametrize("name", [None, "/nowhere/python"])
+def test_interpreter_that_is_none_or_not_there_has_no_packages(tmp_path, name):
+    node = Node("Trainer", "Trainer", (), params={"custom_config.interpreter": json.dumps(name)})
+    assert not [part for part in parts_of(node, tmp_path) if "the training's" in part]
+
+
 def ingest_of(address, pattern="*.csv"):
     params = {"input_base": json.dumps(address), "ingest.format": '"csv"'}
     return Node("Ingest", "Ingest", (), params=params, data=(f"{address}/{pattern}",))
