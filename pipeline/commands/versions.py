@@ -1,11 +1,13 @@
 """The commands `versions` and `rollback`: list pushed versions, and go back to an earlier one."""
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from slipway.components.errors import ComponentError
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest, read_manifest
@@ -52,6 +54,11 @@ class Version:
     def copy_of(self) -> int:
         """The version under which the model was first pushed; this version unless it was republished."""
         return int(self.provenance.get("republished", {}).get("version", self.version))
+
+    @property
+    def replaced(self) -> int:
+        """The version that was live before a rollback published this one; 0 if none did."""
+        return int(self.provenance.get("republished", {}).get("instead_of", 0))
 
     @property
     def _by(self) -> str:
@@ -133,7 +140,8 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     Args:
         output: the folder of the workload's runs; no run of the workload may be active there.
         to: the version to go back to; None: the one before the live model. After a rollback, that is one
-            version further back.
+            version further back. If the rollback to that version could not deploy it or its hook failed,
+            that is done again, and nothing is published.
         reason: the user's reason; may be empty.
 
     Raises:
@@ -156,8 +164,11 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
         found = _versions(version_store_at(base))
         if not found:
             raise no_version(base, config.name, output)
-        target = _target(found, to, base, command("versions", config.name, output=output))
+        is_more = bool(deployment or config.push.hook)
+        target = _target(found, to, base, command("versions", config.name, output=output), is_more=is_more)
+        repeated = command("rollback", config.name, "--to", str(target.version), output=output)
         with (
+            _repeated_by(repeated),
             raised_as(UsageError, UntrustedError),
             version_store_at(base, trust).fetched(target.version) as folder,
         ):
@@ -173,13 +184,18 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
                 again["reason"] = reason
             provenance: Provenance = {**target.provenance, "republished": again}
             published = push(folder, base=base, provenance=provenance, extras=Extras(key, read_sbom(folder)))
-        done = RolledBack(published, target.version, found[0].version)
-        unnoted = _record(History(output.absolute()), target, done, again, began)
-        if deployment:
-            deployment.deploy(published, workload=config.name, provenance=provenance)
-        if config.push.keep:
-            thin_out(base, keep=config.push.keep)
-        run_hook(config.push.hook, published, workload=config.name)
+        if published.was_there:  # by an earlier call, which could not do all that follows
+            done = RolledBack(published, target.version, found[0].replaced)
+            unnoted = ""
+        else:
+            done = RolledBack(published, target.version, found[0].version)
+            unnoted = _record(History(output.absolute()), target, done, again, began)
+        with _repeated_by(repeated):
+            if deployment:
+                deployment.deploy(published, workload=config.name, provenance=provenance)
+            if config.push.keep:
+                thin_out(base, keep=config.push.keep)
+            run_hook(config.push.hook, published, workload=config.name)
     if unnoted:
         raise PipelineError(
             f"Version {target.version} is live again as {published.version}, but `runs` will not show it: "
@@ -187,6 +203,15 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             hint="free space there; nothing else is left to do: the version's manifest records who and why",
         )
     return done
+
+
+@contextlib.contextmanager
+def _repeated_by(words: str) -> Iterator[None]:
+    """Let the remedies of the push name the rollback: to resume a run would push over it."""
+    try:
+        yield
+    except ComponentError as error:
+        raise type(error)(error.message, hint=error.hint.replace("resume the run", words)) from error
 
 
 def no_version(base: str, name: str, output: Path) -> UsageError:
@@ -234,7 +259,13 @@ def _versions(store: VersionStore) -> list[Version]:
     return [Version(each, each == numbers[-1], store.manifest(each)) for each in reversed(numbers)]
 
 
-def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Version:
+def _target(found: Sequence[Version], to: int | None, base: str, see: str, *, is_more: bool) -> Version:
+    """Return the version to go back to.
+
+    Args:
+        is_more: whether a rollback does more than to publish: the version that it has published already may
+            then be named again.
+    """
     live = found[0]
     if to is not None:
         wanted = next((version for version in found if version.version == to), None)
@@ -246,7 +277,8 @@ def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Ve
             raise UsageError(f"There is no version before {live.version} to go back to in {base}.", hint=see)
     if wanted.manifest is None:
         raise UsageError(f"Version {wanted.version} in {base} has no readable manifest.", hint=see)
-    if live.manifest and wanted.manifest.model_digest == live.manifest.model_digest:
+    is_repeated = is_more and live.replaced and wanted.copy_of == live.copy_of
+    if live.manifest and wanted.manifest.model_digest == live.manifest.model_digest and not is_repeated:
         raise UsageError(f"Version {live.version}, which is live, already is that model.", hint=see)
     return wanted
 

@@ -16,6 +16,7 @@ from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.version_store import version_store_at
+from slipway.components.pusher.versions import Published
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
@@ -24,6 +25,7 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.lock import alone, working
+from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.pushed_versions import trust_in
 
 NAMES = ("a", "b", "c")
@@ -165,6 +167,35 @@ def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, 
         f"Version {live.copy_of} is live again as {live.version}, but `runs` will not show it: "
         f"{output} cannot be written: Not a directory."
     )
+
+
+def test_rollback_whose_hook_fails_goes_no_further_back_when_it_is_repeated(output, base, pushed, tmp_path):
+    _, second, third = pushed(*NAMES)
+    works = tmp_path / "works"
+    config = make_config(hook=["ls", str(works)])
+
+    with pytest.raises(ComponentError, match=r"is pushed, but push.hook 'ls' ended with code 2") as told:
+        rollback(config, output, to=None)
+    assert live_model(base) == "b"
+    assert told.value.hint.startswith("fix it, then ")
+    assert f"rollback toy --to {second} --output {output}" in told.value.hint
+
+    works.touch()
+    before = versions(config, output)
+    done = rollback(config, output, to=second)
+    assert versions(config, output) == before
+    assert done.published == Published(before[0].version, str(base), was_there=True)
+    assert (done.target, done.instead_of) == (second, third)
+    assert len(show.runs(output)) == 1, "it is on record once"
+
+
+def test_rollback_that_cannot_be_published_names_itself_as_the_remedy(config, output, base, pushed):
+    first, _ = pushed("a", "b")
+    (base / ".lock").unlink()
+    (base / ".lock").mkdir()
+    with pytest.raises(ComponentError, match="cannot be published") as told:
+        rollback(config, output, to=None)
+    assert f"then {command('rollback', 'toy', '--to', str(first), output=output)}" in told.value.hint
 
 
 def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, pushed):
