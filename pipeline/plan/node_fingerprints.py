@@ -4,6 +4,7 @@ import glob
 import hashlib
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -143,11 +144,13 @@ def _with_commit(params: Mapping[str, str]) -> dict[str, str]:
 
 
 def _training_versions(params: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions of the packages that another interpreter (`train.interpreter`) trains with.
+    """Return the versions of the packages that a training uses in another interpreter or on another backend.
 
-    It is not started: what counts is noted in its own virtual environment. Of any other, nothing is known.
+    The interpreter is not started: what counts is noted in its own virtual environment. Of any other, nothing
+    is known.
     """
-    name = json.loads(params.get("custom_config.interpreter", "null"))
+    interpreter, backend = (params.get(f"custom_config.{key}", "null") for key in ("interpreter", "backend"))
+    name = json.loads(interpreter) or (sys.executable if backend in ('"jax"', '"torch"') else None)
     if not isinstance(name, str):
         return {}
     path = shutil.which(str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name)

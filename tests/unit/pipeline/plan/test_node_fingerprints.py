@@ -188,6 +188,12 @@ def test_packages_of_another_interpreter_that_trains_count(tmp_path):
     assert was.parts["stack:the training's tensorflow-cpu"] == "2.21.0"
 
 
+def test_packages_of_another_backend_count_in_the_pipeline_s_own_interpreter(tmp_path):
+    params = {"custom_config.interpreter": "null", "custom_config.backend": '"torch"'}
+    parts = parts_of(Node("Trainer", "Trainer", (), params=params), tmp_path)
+    assert parts["stack:the training's keras"] == parts["stack:keras"]
+
+
 @pytest.mark.parametrize("name", [None, "/nowhere/python"])
 def test_interpreter_that_is_none_or_not_there_has_no_packages(tmp_path, name):
     node = Node("Trainer", "Trainer", (), params={"custom_config.interpreter": json.dumps(name)})
