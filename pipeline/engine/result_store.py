@@ -11,7 +11,7 @@ from slipway.pipeline.plan.node_fingerprints import found_key, with_found
 from slipway.pipeline.plan.state_folders import KeptStates, is_state_kept
 from slipway.pipeline.runs.graph import Node
 from slipway.pipeline.runs.history import result_of
-from slipway.pipeline.runs.record import Files, NodeRecord
+from slipway.pipeline.runs.record import Files, NodeRecord, artifacts_in
 
 
 class Results:
@@ -94,7 +94,8 @@ class CachedResults(Results):
             self._note_found(node, found_key(entry.outputs))
         entry.key = self.prints[entry.id].key
         # Unpredictable fingerprints are not stored: no later run can have the same.
-        if entry.execution_id is not None or node.finds_reference or node.found is not None:
+        is_known = entry.execution_id is not None or node.finds_reference or node.found is not None
+        if is_known and not self._finds_itself(node, entry):
             self._remember(entry, files=files)
         self._forget_state(entry.id)
 
@@ -121,6 +122,24 @@ class CachedResults(Results):
                 entry.key = self.prints[entry.id].key
         with writing(self.record):
             self.history.save_fingerprints(self.record.run_id, self.prints)
+
+    def _finds_itself(self, node: Node, entry: NodeRecord) -> bool:
+        """Return True if a resolver found what an earlier run made from the same, e.g. with --no-cache.
+
+        The key stands for the latest other model or data, so this is no answer for a later run with the key.
+        """
+        if not (node.finds_baseline or node.finds_reference):
+            return False
+        kind = "Model" if node.finds_baseline else "ExampleStatistics"
+        own = {n.id: self.prints[n.id].key for n in self.plan.graph.nodes if kind in n.outputs.values()}
+        found = {each["uri"] for each in artifacts_in(entry.outputs)}
+        for run in self.history.runs():
+            made = [each for each in run.nodes if each.is_done and not each.is_resolver]
+            if run.run_id != self.record.run_id and any(
+                each["uri"] in found for maker in made for each in artifacts_in(maker.outputs)
+            ):
+                return any(maker.key == own.get(maker.id) for maker in made)
+        return False
 
     def _remember(self, entry: NodeRecord, *, files: Files, unmet: str = "") -> None:
         if not self.still_current(entry.id):

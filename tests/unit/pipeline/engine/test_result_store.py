@@ -41,6 +41,39 @@ def test_result_is_kept_under_the_key_of_its_node_whose_state_is_no_longer_neede
     assert not state.exists()
 
 
+@pytest.mark.parametrize(
+    ("rule", "kind"),
+    [
+        ({"finds_baseline": True}, "Model"),
+        ({"finds_reference": "blessed"}, "ExampleStatistics"),
+        ({"finds_reference": "passed"}, "ExampleStatistics"),
+    ],
+)
+@pytest.mark.parametrize(("earlier", "is_kept"), [("2", False), ("3", True)], ids=["the same", "another"])
+def test_what_a_resolver_finds_of_the_same_made_before_is_no_answer_for_later_runs(
+    tmp_path, rule, kind, earlier, is_kept
+):
+    """With --no-cache it finds the model that is trained anew; the key stands for the one before that."""
+    history = History(tmp_path)
+    graph = Graph(
+        "toy",
+        (
+            Node("Latest", "Resolver", (), is_resolver=True, outputs={"model": "Model"}, **rule),
+            Node("Maker", "Maker", (), outputs={"made": kind}),
+        ),
+    )
+    prints = {"Latest": PRINT, "Maker": Fingerprint({"param:x": "2"})}
+    found = {"model": [{"uri": "it", "type": "Model", "properties": {}}]}
+    before = history.new_run("toy")
+    key = Fingerprint({"param:x": earlier}).key
+    before.nodes = [NodeRecord("Maker", state="complete", key=key, outputs=found)]
+    history.save(before)
+    record = history.new_run("toy")
+    record.nodes = [NodeRecord("Latest", type="Resolver", execution_id=7, outputs=found), NodeRecord("Maker")]
+    CachedResults(Journal(record, history, 0.0), Plan(graph, prints, {}, "", "")).keep(record.nodes[0], {})
+    assert (history.recall(PRINT.key) is not None) is is_kept
+
+
 def test_condition_that_was_not_met_is_kept_in_words_and_known_from_earlier_runs(results):
     assert results.begin() == {"B"}
     entry = results.record.node("A")
