@@ -9,6 +9,7 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.destination import deployment_at, push
+from slipway.components.pusher.endpoint import ALL_TRAFFIC
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest_contents import Provenance, Republished
@@ -151,7 +152,9 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
         PipelineError: the rollback is done, but could not be recorded in the run history.
     """
     base = serving_base(config, output.absolute())
-    deployment = deployment_at(endpoint_settings(config))
+    endpoint = endpoint_settings(config)
+    # All requests, not the share of a new model: the live one is to get none any more.
+    deployment = deployment_at(endpoint and replace(endpoint, traffic=ALL_TRAFFIC))
     trust, key = trusted_versions(config), signing_key(config)
     if trust and not key:
         raise UsageError(

@@ -11,6 +11,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish_to_folder as publishing
 from slipway.components.pusher import version_store
+from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish_to_folder import publish
@@ -18,6 +19,7 @@ from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.pusher.versions import Published
 from slipway.pipeline.commands import show
+from slipway.pipeline.commands import versions as rolling_back
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
 from slipway.pipeline.commands.versions import pushed_version, rollback, versions, versions_text
@@ -187,6 +189,25 @@ def test_rollback_whose_hook_fails_goes_no_further_back_when_it_is_repeated(outp
     assert done.published == Published(before[0].version, str(base), was_there=True)
     assert (done.target, done.instead_of) == (second, third)
     assert len(show.runs(output)) == 1, "it is on record once"
+
+
+def test_rollback_takes_all_requests_from_the_model_that_it_replaces(output, pushed, monkeypatch):
+    first, _ = pushed("a", "b")
+    endpoint = EndpointSettings("p", "r", "taxi", "image", "m", 1, 1, traffic=20)
+    shares = []
+
+    class Deployment:
+        def __init__(self, settings):
+            self.traffic = settings.traffic
+
+        def deploy(self, published, **_):
+            shares.append((published.version, self.traffic))
+
+    monkeypatch.setattr(rolling_back, "endpoint_settings", lambda _: endpoint)
+    monkeypatch.setattr(rolling_back, "deployment_at", Deployment)
+    done = rollback(make_config(), output, to=None)
+    assert done.target == first
+    assert shares == [(done.published.version, 100)]
 
 
 def test_rollback_that_cannot_be_published_names_itself_as_the_remedy(config, output, base, pushed):
