@@ -249,36 +249,16 @@ class RuntimeConfig(TypedDict, total=False):
     failurePolicy: str
 
 
-class SecretKeyToEnv(TypedDict):
-    """A key of a secret, and the environment variable that gets its value."""
+class PlatformDeploymentConfig(TypedDict):
+    """Settings by executor key; for Kubernetes those of kfp's kubernetes_executor_config.proto."""
 
-    secretKey: str
-    envVar: str
-
-
-class SecretAsEnv(TypedDict):
-    """A Kubernetes secret whose keys become environment variables."""
-
-    secretName: str
-    keyToEnv: list[SecretKeyToEnv]
-
-
-class KubernetesExecutorConfig(TypedDict):
-    """What a container gets from Kubernetes; a message of kfp's kubernetes_executor_config.proto."""
-
-    secretAsEnv: list[SecretAsEnv]
-
-
-class KubernetesDeploymentConfig(TypedDict):
-    """Settings by executor key."""
-
-    executors: dict[str, KubernetesExecutorConfig]
+    executors: dict[str, dict[str, object]]
 
 
 class SinglePlatformSpec(TypedDict):
     """The settings for one platform."""
 
-    deploymentSpec: KubernetesDeploymentConfig
+    deploymentSpec: PlatformDeploymentConfig
 
 
 class PlatformSpec(TypedDict):

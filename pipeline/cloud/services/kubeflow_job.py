@@ -28,12 +28,10 @@ from slipway.pipeline.cloud.complete_job import (
 )
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT
 from slipway.pipeline.cloud.pipeline_job import (
-    KubernetesExecutorConfig,
     PipelineContainerSpec,
     PipelineJob,
     PipelineSpec,
     PlatformSpec,
-    SecretAsEnv,
 )
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.services.vertex_request import checked_parameters
@@ -200,7 +198,7 @@ def _without_7(days: str) -> str:
 
 def _with_secrets(spec: PipelineSpec, config: WorkloadConfig) -> PlatformSpec:
     """Return what gives each container the secrets; the settings for Kubernetes stand beside the pipeline."""
-    secrets: list[SecretAsEnv] = [
+    secrets = [
         {
             "secretName": secret,
             "keyToEnv": [{"secretKey": key, "envVar": name} for name, key in variables.items()],
@@ -208,7 +206,7 @@ def _with_secrets(spec: PipelineSpec, config: WorkloadConfig) -> PlatformSpec:
         for secret, variables in config.cloud.kubeflow.secrets.items()
     ]
     labels = [component_of(spec, name)["executorLabel"] for name, _ in container_tasks(spec)]
-    executors: dict[str, KubernetesExecutorConfig] = {
+    executors: dict[str, dict[str, object]] = {
         label: {"secretAsEnv": copy.deepcopy(secrets)}
         for label in labels  # shared ones become YAML's aliases
     }

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
-from slipway.components.s3_and_azure_store import open_store, refusal, words_of
+from slipway.components.s3_and_azure_store import VARIABLES, open_store, refusal, words_of
 
 
 @pytest.fixture(autouse=True)
@@ -134,3 +134,24 @@ def test_wrong_region_is_final():
 
     assert s3_and_azure_store.is_passing(GenericError("timed out"))
     assert not s3_and_azure_store.is_passing(GenericError("Received redirect without LOCATION"))
+
+
+def test_minio_is_opened_at_an_endpoint_that_is_named_and_never_at_amazon_s(monkeypatch):
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    with pytest.raises(
+        ComponentError, match=r"minio://b/x: the environment does not name its endpoint"
+    ) as caught:
+        open_store("minio://b/x")
+    assert "set AWS_ENDPOINT_URL" in caught.value.hint
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://store.example")
+    assert open_store("minio://b/x") is not None
+    assert refusal("minio://b/x", OSError("NoSuchBucket")).message == "minio://b/x: there is no bucket 'b'."
+
+
+def test_variables_are_those_that_the_page_names(project):
+    page = (project / "docs/data.md").read_text()
+    assert [name for names in VARIABLES.values() for name in names if f"`{name}`" not in page] == [
+        *("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP"),  # with their value
+    ]
+    assert "`AWS_ALLOW_HTTP=true`" in page
+    assert "`AZURE_ALLOW_HTTP=true`" in page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.store_address import bucket_and_path, is_elsewhere, is_in_store
+from slipway.components.store_address import bucket_and_path, is_elsewhere, is_in_store, speaks_s3
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,14 @@ def test_other_places_are_in_no_store(path):
 def test_hub_is_elsewhere_but_no_store_to_write_to():
     assert is_elsewhere("hf://datasets/o/n")
     assert not is_in_store("hf://datasets/o/n")
+
+
+def test_kubeflow_s_name_for_a_store_is_s3_but_no_address_that_data_or_models_may_have():
+    assert [speaks_s3(f"{scheme}://b/x") for scheme in ("s3", "minio", "gs", "az")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not is_in_store("minio://b/x")
+    assert bucket_and_path("minio://b/x/y") == ("b", "x/y")

@@ -127,8 +127,11 @@ class KubeflowApi:
 
         if made["experiment_id"] not in self.experiments:
             raise Refused(400, "experiment not found")
-        spec = json_format.ParseDict(made["pipeline_spec"], pipeline_spec_pb2.PipelineSpec())
-        executors = made["pipeline_spec"]["deploymentSpec"]["executors"].values()
+        sent = made["pipeline_spec"]
+        json_format.ParseDict(sent.get("platform_spec", {}), pipeline_spec_pb2.PlatformSpec())
+        pipeline = sent.get("pipeline_spec", sent)
+        spec = json_format.ParseDict(pipeline, pipeline_spec_pb2.PipelineSpec())
+        executors = pipeline["deploymentSpec"]["executors"].values()
         if any("resolver" in executor for executor in executors):
             raise Refused(400, "resolver not implemented yet")
         for task in spec.root.dag.tasks.values():

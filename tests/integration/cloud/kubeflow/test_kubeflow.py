@@ -314,3 +314,44 @@ def test_back_fill_does_not_start_a_run_again_whose_answer_was_lost(service, cho
     service.runs["r0"]["state"] = "SUCCEEDED"
     assert back_fill.back_fill(by_number, first="7", last="7") == 0
     assert list(service.runs) == ["r0"]
+
+
+S3 = (
+    "cloud.root=minio://mlpipeline/v2/artifacts",
+    "push.destination=s3://mlpipeline/serving/taxi",
+    "cloud.kubeflow.secrets={keys: {AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key}}",
+)
+ENDPOINT = "cloud.kubeflow.variables={AWS_ENDPOINT_URL: 'http://minio:9000', AWS_ALLOW_HTTP: 'true'}"
+
+
+def test_schedule_gives_the_secrets_to_its_runs_and_to_one_that_is_run_now(service, chosen):
+    schedule.create(chosen(*S3, ENDPOINT))
+    schedule.run_now(chosen(*S3, ENDPOINT))
+    (kept,), (run,) = service.recurring.values(), service.runs.values()
+    for sent in (kept["pipeline_spec"], run["pipeline_spec"]):
+        assert sent["pipeline_spec"]["pipelineInfo"]["name"] == "taxi"
+        kubernetes = sent["platform_spec"]["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+        assert kubernetes.keys() == sent["pipeline_spec"]["deploymentSpec"]["executors"].keys()
+        [secret] = kubernetes["Pusher_executor"]["secretAsEnv"]
+        assert (secret["secretName"], len(secret["keyToEnv"])) == ("keys", 2)
+
+
+def notes(workload, project, *sets):
+    from slipway.pipeline.cloud.services.kubeflow import Kubeflow
+    from slipway.pipeline.config import load_workload
+
+    config = load_workload(workload, profile="prod", sets=read_assignments(sets), root=project)
+    places = {"cloud.root": config.cloud.root, "push.destination": config.push.destination}
+    return [each for each in Kubeflow(config).check(places=places, images={}) if each.startswith("note")]
+
+
+def test_store_that_tasks_get_no_variables_for_is_noted_before_they_run(workload, project):
+    assert notes(workload, project) == []
+    [note] = notes(workload, project, *S3[:2])
+    assert note.startswith(
+        "note: the tasks open minio://mlpipeline/v2/artifacts themselves, and cloud.kubeflow."
+    )
+    assert "none of AWS_ACCESS_KEY_ID, " in note
+    [note] = notes(workload, project, *S3)
+    assert note.endswith("AWS_ENDPOINT_URL, its store's address, is not in cloud.kubeflow.variables")
+    assert notes(workload, project, *S3, ENDPOINT) == []

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from obstore.store import MemoryStore
 
+from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint, CheckpointFolder, Clock
 from slipway.components.trainer.checkpoint_storage import DiskStorage, storage
@@ -207,3 +209,32 @@ def test_object_store_keeps_checkpoints_as_a_disk_does(tmp_path):
     with pytest.raises(FileNotFoundError):
         files.read("step-000000015.npz")
     assert folder.begin_attempt(100.0).count == 1
+
+
+@pytest.mark.parametrize("scheme", ["s3", "minio", "az"])
+def test_checkpoints_are_kept_where_tensorflow_has_no_file_system(scheme, monkeypatch):
+    store = MemoryStore()
+    monkeypatch.setattr(s3_and_azure_store, "open_store", lambda address: store)
+    place = f"{scheme}://bucket/checkpoints/taxi/1"
+    folder = filled(storage(place))
+    assert same(folder.newest()[0], checkpoint(3))
+    assert folder.begin_attempt(7.0).count == 1
+    assert CheckpointFolder(storage(place), job="job 1").begin_attempt(8.0).count == 2
+    assert storage(place).names() == ["attempts.json", *step_files(10, 15)]
+    for name in storage(place).names():
+        storage(place).remove(name)
+    assert storage(place).names() == []
+    with pytest.raises(FileNotFoundError):
+        storage(place).read("attempts.json")
+
+
+def test_refusal_of_such_a_store_is_an_error_that_the_training_expects(monkeypatch):
+    monkeypatch.setattr(s3_and_azure_store, "open_store", lambda address: MemoryStore())
+    files = storage("s3://bucket/checkpoints")
+
+    def refuse(*_):
+        raise ComponentError("s3://bucket: permission denied", hint="set AWS_REGION")
+
+    monkeypatch.setattr(files._objects, "write", refuse)
+    with pytest.raises(ComponentError, match="s3://bucket: permission denied set AWS_REGION"):
+        CheckpointFolder(files, job="job 1").save(checkpoint(1))

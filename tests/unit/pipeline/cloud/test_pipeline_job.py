@@ -12,6 +12,7 @@ from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.runs.typed_json import typed
 
 VERTEX = {"serviceAccount", "network", "encryptionSpec", "failurePolicy", "kmsKeyName"}
+KUBEFLOW = {"platformSpec"}  # beside `pipelineSpec`, as in the file that its compiler writes
 PARTS = [kind for kind in vars(pipeline_job).values() if is_typeddict(kind)]
 
 
@@ -27,8 +28,8 @@ def keys():
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
-def test_each_key_is_one_of_kfp_s_or_vertex_ai_s(part, keys):
-    assert set(part.__annotations__) <= keys[part.__name__] | VERTEX
+def test_each_key_is_one_of_kfp_s_vertex_ai_s_or_kubeflow_s(part, keys):
+    assert set(part.__annotations__) <= keys[part.__name__] | VERTEX | KUBEFLOW
 
 
 @pytest.mark.parametrize("workload", ["taxi", "digits"])

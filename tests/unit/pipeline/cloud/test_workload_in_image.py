@@ -166,6 +166,35 @@ def test_data_in_a_store_that_a_cloud_run_does_not_know_is_refused(target):
         target(**{"push.destination": "az://box/taxi"})
 
 
+def test_refused_destination_is_not_told_how_to_copy_a_source(target):
+    with pytest.raises(ConfigError, match=r"by one on Vertex AI, whose tasks know gs:// only") as caught:
+        target(**{"push.destination": "s3://bucket/taxi"})
+    assert "cp -r" not in caught.value.hint
+    assert "cloud.service: kubeflow" in caught.value.hint
+    with pytest.raises(ConfigError) as caught:
+        target(**{"data.source": "az://bucket/trips.csv"})
+    assert caught.value.hint == "name gs://BUCKET/PATH in the cloud's profile", (
+        "gcloud does not copy from there"
+    )
+
+
+@pytest.mark.parametrize("root", ["s3://bucket/pipelines", "minio://bucket/pipelines"])
+def test_kubeflow_s_artifacts_models_and_data_may_be_on_s3(target, root):
+    there = {"data.source": "s3://bucket/trips/*.csv", "push.destination": "az://box/taxi"}
+    made = target(**{"cloud.service": "kubeflow", "cloud.root": f"{root}/", **there})
+    assert made.root == root
+    assert made.places == {
+        "cloud.root": root, "push.destination": "az://box/taxi", "data.source": "s3://bucket/trips",
+    }  # fmt: skip
+    assert made.config.train.checkpoint.folder == f"{root}/checkpoints/taxi"
+    with pytest.raises(
+        ConfigError, match=r"not by one on Kubeflow, whose tasks know gs://, s3:// and az:// only"
+    ):
+        target(**{"cloud.service": "kubeflow", "data.source": f"hf://datasets/o/n@{'0' * 40}/trips.csv"})
+    with pytest.raises(ConfigError, match=r"cloud\.root is not set, .*: gs://, s3:// or minio://BUCKET/PATH"):
+        target(**{"cloud.service": "kubeflow", "cloud.root": None})
+
+
 def test_private_key_by_its_path_is_refused_as_it_would_lie_in_the_image(target, tmp_path):
     with pytest.raises(ConfigError, match=r"push\.sign\.key: .*signing\.pem is a file of this machine"):
         target(**{"push.sign.key": str(tmp_path / "signing.pem")})

@@ -23,7 +23,16 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("cloud.root=s3://bucket", "must be gs://BUCKET/PATH"),
+        (
+            "cloud.root=s3://bucket",
+            r"cloud\.root=.*: must be gs://BUCKET/PATH, the only place where Vertex AI keeps",
+        ),
+        ("cloud.root=minio://bucket", "must be gs://BUCKET/PATH, the only place where Vertex AI keeps"),
+        ("cloud={service: kubeflow, root: 'az://box/p'}", "must be gs://, s3:// or minio://BUCKET/PATH"),
+        (
+            "cloud={service: kubeflow, root: 's3://bucket/p?region=x'}",
+            r"must not hold a \?: region and endpoint",
+        ),
         ("cloud.root=gs://b/p", "a bucket's name has 3 to 63 characters"),
         ("cloud.root=gs://bucket//p", "without blanks and empty parts"),
         ("push.destination=gs://b/p", "a bucket's name has 3 to 63 characters"),
@@ -37,3 +46,10 @@ def test_wrong_values_are_refused(project, setting, words):
         load_workload(
             project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
         )
+
+
+@pytest.mark.parametrize("root", ["gs://bucket/p", "s3://bucket/p", "minio://mlpipeline/v2/artifacts"])
+def test_kubeflow_takes_what_its_launcher_carries(project, root):
+    sets = read_assignments([f"cloud={{service: kubeflow, root: '{root}'}}"])
+    loaded = load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+    assert loaded.cloud.root == root

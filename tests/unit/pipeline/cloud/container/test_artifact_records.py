@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 
+from slipway.components import s3_and_azure_store
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
 from slipway.pipeline.cloud.container.kubeflow_input import RECORD
@@ -90,3 +92,25 @@ def test_a_record_is_whole(records, made, tmp_path):
     made("first")
     (record,) = (tmp_path / "records/tfx.Model").iterdir()
     assert json.loads(record.read_text())["uri"] == str(tmp_path / "first")
+
+
+@pytest.mark.parametrize("root", ["s3://bucket/root", "minio://bucket/root"])
+def test_records_and_their_artifacts_may_be_where_tfx_has_no_file_system(root, monkeypatch, capsys):
+    store = MemoryStore()
+    monkeypatch.setattr(s3_and_azure_store, "open_store", lambda address: store)
+    records = ArtifactRecords(f"{root}/records/taxi")
+    assert records.find(ANY_MODEL) is None
+    for name, title in (("first", "tfx.Model"), ("second", "tfx.Model"), ("third", "tfx.Examples")):
+        uri = f"{root}/{name}"
+        store.put(f"root/{name}/file", b"content")
+        records.keep({"name": uri, "uri": uri, "type": {"schemaTitle": title}, "metadata": {}})
+    found = records.find(ANY_MODEL)
+    assert found["uri"] == f"{root}/second"
+    assert found["metadata"][RECORD].startswith(f"{root}/records/taxi/tfx.Model/")
+    assert records.find(ArtifactQuery("state=LIVE"))["uri"] == f"{root}/third"
+    store.delete("root/second/file")
+    store.put("root/records/taxi/tfx.Model/99999999999999999999-0.json", b"[]")
+    assert records.find(ANY_MODEL)["uri"] == f"{root}/first"
+    told = capsys.readouterr().err
+    assert f"its artifact {root}/second is gone" in told
+    assert f"{root}/records/taxi/tfx.Model/99999999999999999999-0.json is damaged" in told

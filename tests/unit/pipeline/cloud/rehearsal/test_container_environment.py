@@ -37,14 +37,18 @@ def test_variables_that_are_the_users_own_count_as_they_are_here_where_they_are_
     assert container_environment(here, staged=tmp_path)["TF_USE_LEGACY_KERAS"] == "0"
 
 
-def test_an_image_keeps_its_own_certificates_and_temporary_folder():
+def test_an_image_keeps_its_own_certificates_and_temporary_folder_but_learns_of_a_store_s():
     here = {
+        "CURL_CA_BUNDLE": "/store.pem",
         "TMPDIR": "/mine",
         "SSL_CERT_FILE": "/mine.pem",
         "STORAGE_EMULATOR_HOST": "http://127.0.0.1:9",
         "A": "1",
     }
-    assert from_outside(here) == {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:9"}
+    assert from_outside(here) == {
+        "CURL_CA_BUNDLE": "/store.pem",
+        "STORAGE_EMULATOR_HOST": "http://127.0.0.1:9",
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,3 +65,14 @@ def test_what_listens_on_loopback_is_told_by_the_host_alone(value):
 )
 def test_a_host_or_a_path_that_only_looks_like_loopback_is_none(value):
     assert not names_loopback({"STORAGE_EMULATOR_HOST": value})
+
+
+def test_a_store_s_variables_are_given_to_tasks_that_open_such_a_store_and_no_others(tmp_path):
+    s3 = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_ALLOW_HTTP": "true"}
+    azure = {"AZURE_STORAGE_ENDPOINT": "http://127.0.0.1:8", "AZURE_STORAGE_ACCOUNT_KEY": "hush"}
+    here = {**s3, **azure, "AWS_PROFILE": "mine", "AZURE_CONFIG_DIR": "/mine"}
+    assert from_outside(here) == {}
+    assert from_outside(here, stores=("s3",)) == s3
+    assert from_outside(here, stores=("az", "s3")) == {**s3, **azure}
+    found = container_environment(here, staged=tmp_path, stores=("s3",))
+    assert {name: value for name, value in found.items() if name.startswith(("AWS", "AZURE"))} == s3

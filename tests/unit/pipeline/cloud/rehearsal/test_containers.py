@@ -16,7 +16,7 @@ import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left
+from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left, stores_of
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
@@ -122,12 +122,25 @@ def test_of_gcloud_s_folder_a_container_gets_no_more_than_the_login_for_programs
     (folder / "credentials.db").write_text("of every account")
     (folder / "link").symlink_to("/nowhere/at/all")
     monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(folder))
     line = f"{LEAVES} find $own -type f >{tmp_path}/seen; done"
     replace(containers, program=program(line), is_online=True).run("n", CONTAINER, [], writable=())
     [copied] = (tmp_path / "seen").read_text().splitlines()
     assert copied.endswith("/CLOUDSDK_CONFIG/application_default_credentials.json")
     assert "--env CLOUDSDK_CONFIG=/tmp/CLOUDSDK_CONFIG" in (tmp_path / "asked").read_text()
+
+
+def test_certificates_of_a_store_are_copied_into_the_container(containers, program, tmp_path, monkeypatch):
+    (tmp_path / "store.pem").write_text("the store's certificate")
+    monkeypatch.setenv("CURL_CA_BUNDLE", str(tmp_path / "store.pem"))
+    line = f"{LEAVES} cat $own/CURL_CA_BUNDLE >{tmp_path}/seen; done"
+    online = replace(containers, program=program(line), is_online=True)
+    online.run("n", CONTAINER, [], writable=())
+    assert (tmp_path / "seen").read_text() == "the store's certificate"
+    assert "--env CURL_CA_BUNDLE=/tmp/CURL_CA_BUNDLE" in (tmp_path / "asked").read_text()
+    replace(online, program=program("exit 0"), is_online=False).run("n", CONTAINER, [], writable=())
+    assert "CURL_CA_BUNDLE" not in (tmp_path / "asked").read_text().splitlines()[-1]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
@@ -263,3 +276,8 @@ def test_a_target_without_a_program_has_no_containers_and_its_buckets_are_no_fol
     assert (found.folders, found.is_online) == (("/root", "/served"), True), "its data are in a bucket"
     here = replace(local, source=("/data", {}), config=config.replace("gs://b/a.csv", "a.csv"))
     assert not containers_of(here, rehearsals=tmp_path).is_online
+    assert (found.stores, stores_of(replace(here, source=("s3://b", {})))) == ((), ("s3",))
+    assert stores_of(ImageModuleRun(pipeline="a:b", image="i:1")) == (), "which TFX cannot open"
+    kept = replace(here, config=config.replace("gs://b/a.csv", "az://b/a.csv"), root="minio://b/r")
+    found = containers_of(kept, rehearsals=tmp_path)
+    assert (found.stores, found.is_online) == (("s3", "az"), True)

@@ -5,10 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 
+from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE
-from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore
+from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore, RemoteStore
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
 
@@ -90,17 +92,17 @@ def spec_of(parameters=None, *, values=None, examples=EXAMPLES):
     }
 
 
-def trainer(service, spec, **artifact):
+def trainer(service, spec, *, root=BUCKET, **artifact):
     recorded = {
         "name": "examples",
         "artifactId": "41",
-        "uri": f"{BUCKET}/p/1/Ingest/e",
+        "uri": f"{root}/p/1/Ingest/e",
         "type": EXAMPLES,
         "metadata": {"span": 3.0, "splits": ["train"], "ok": True, "more": {"a": 1.0}},
         **artifact,
     }
     done = {"Ingest": {"artifacts": {"examples": [recorded]}, "parameters": {}}}
-    return service.inputs(spec, "Trainer", done=done, parameters={}, folder=f"{BUCKET}/p/1/Trainer_1")
+    return service.inputs(spec, "Trainer", done=done, parameters={}, folder=f"{root}/p/1/Trainer_1")
 
 
 def test_driver_knows_no_type_where_ml_metadata_keeps_the_artifacts(kubeflow):
@@ -216,6 +218,30 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     assert not (place.parent / "store" / uri.removeprefix(f"{BUCKET}/") / "empty").exists()
     service.clean_up()
     assert not place.exists(), "the container is gone"
+
+
+def test_launcher_brings_and_uploads_by_a_real_store_in_the_folders_of_its_scheme(
+    place, tmp_path, monkeypatch
+):
+    memory = MemoryStore()
+    monkeypatch.setattr(s3_and_azure_store, "open_store", lambda address: memory)
+    memory.put("p/1/Ingest/e/rows", b"1")
+    store = RemoteStore(others=Elsewhere(tmp_path / "gs"))
+    service = Kubeflow(store, with_mlmd=True, place=str(place))
+    given = trainer(service, spec_of(), root="s3://bucket")
+    service.prepare_task(given)
+    assert (place / "s3/bucket/p/1/Ingest/e/rows").read_text() == "1"
+    uri = given["outputs"]["artifacts"]["model"]["artifacts"][0]["uri"]
+    here = place / uri.replace("s3://", "s3/")
+    here.mkdir()
+    (here / "weights").write_text("2")
+    service.collect_outputs(given, {"artifacts": {}})
+    assert (store.read(f"{uri}/weights"), store.read(f"{uri}/none"), store.exists(uri)) == ("2", None, True)
+    store.fetch(uri, tmp_path / "copy")
+    assert (tmp_path / "copy/weights").read_text() == "2"
+    (tmp_path / "gs/b").mkdir(parents=True)
+    (tmp_path / "gs/b/x").write_text("3")
+    assert (store.exists("gs://b"), store.read("gs://b/x")) == (True, "3")
 
 
 def test_output_that_is_not_in_its_folder_is_an_error_only_without_ml_metadata(kubeflow):

@@ -59,15 +59,30 @@ def test_relative_root_is_that_of_the_current_folder_wherever_tasks_run(target, 
 def test_root_on_s3_is_refused_for_tfx_has_no_file_system_there(target):
     with pytest.raises(UsageError, match=r"--root s3://bucket/x: TFX and TensorFlow .* have no file system"):
         target(root="s3://bucket/x")
+    with pytest.raises(UsageError, match=r"--root minio://bucket/x: TFX and TensorFlow") as caught:
+        target(root="minio://bucket/x")
+    assert caught.value.hint.endswith("s3:// goes with --service kubeflow")
 
 
-def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(target, project, monkeypatch):
+@pytest.mark.parametrize("root", ["s3://bucket/x", "minio://bucket/x"])
+def test_kubeflow_takes_a_root_that_its_launcher_carries_and_keeps_checkpoints_there(target, root):
+    made = target(root=f"{root}/", service=ServiceName.KUBEFLOW)
+    assert made.root == root
+    assert made.settings.train.checkpoint.folder == f"{root}/checkpoints/taxi"
+
+
+def test_service_is_handed_on_and_kubeflow_takes_no_root_elsewhere_and_no_other_pipeline(
+    target, project, monkeypatch
+):
     assert target().service == "vertex"
     there = {"service": ServiceName.KUBEFLOW_WITHOUT_MLMD}
     assert target(**there).service == "kubeflow-without-mlmd"
-    with pytest.raises(UsageError, match=r"--root gs://b: Kubeflow's launcher brings artifacts") as caught:
-        target(root="gs://b", **there)
-    assert caught.value.hint == "leave --root out"
+    for root in ("gs://b/x", "/x", "az://b/x", "s3://b"):
+        with pytest.raises(
+            UsageError, match=rf"--root {root}: Kubeflow's launcher brings artifacts"
+        ) as caught:
+            target(root=root, **there)
+        assert caught.value.hint == "name s3:// or minio://BUCKET/PATH, or leave --root out"
     monkeypatch.chdir(project)
     with pytest.raises(UsageError, match="TFX's own entry point, which fails at what Kubeflow's launcher"):
         target(pipeline="module:function", **there)

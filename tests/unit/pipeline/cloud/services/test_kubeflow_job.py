@@ -234,3 +234,42 @@ def test_version_is_refused(job, config):
 )
 def test_cron_has_seconds_and_a_time_zone(when, cron):
     assert kubeflow_cron(when) == cron
+
+
+def test_tasks_get_the_variables_and_secrets_that_the_workload_names(job, config):
+    sets = (
+        "cloud.kubeflow.variables={AWS_ENDPOINT_URL: 'http://store:9000', AWS_ALLOW_HTTP: 'true'}",
+        "cloud.kubeflow.secrets={keys: {AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key}}",
+    )
+    made = kubeflow_job(job, config(*sets))
+    containers = dict(container_tasks(made["pipelineSpec"]))
+    assert {"Baseline-model-resolver", "Ingest", "Pusher"} < containers.keys()
+    for container in containers.values():
+        assert container["env"][-2:] == [
+            {"name": "AWS_ENDPOINT_URL", "value": "http://store:9000"},
+            {"name": "AWS_ALLOW_HTTP", "value": "true"},
+        ]
+    kubernetes = made["platformSpec"]["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    labels = {component_of(made["pipelineSpec"], name)["executorLabel"] for name in containers}
+    assert kubernetes.keys() == labels <= made["pipelineSpec"]["deploymentSpec"]["executors"].keys()
+    keys = [
+        {"secretKey": "id", "envVar": "AWS_ACCESS_KEY_ID"},
+        {"secretKey": "key", "envVar": "AWS_SECRET_ACCESS_KEY"},
+    ]
+    assert all(
+        each == {"secretAsEnv": [{"secretName": "keys", "keyToEnv": keys}]} for each in kubernetes.values()
+    )
+    pipeline, platform = yaml.safe_load_all(text := kubeflow_package(made))
+    assert (pipeline["pipelineInfo"], platform) == ({"name": "taxi"}, made["platformSpec"])
+    assert "&id" not in text, "no aliases, which not every parser reads"
+    from google.protobuf import json_format
+    from kfp.pipeline_spec import pipeline_spec_pb2 as types
+
+    json_format.ParseDict(pipeline, types.PipelineSpec())
+    json_format.ParseDict(platform, types.PlatformSpec())
+
+
+def test_without_any_the_pipeline_is_alone_in_its_file(job, config):
+    made = kubeflow_job(job, config())
+    assert "platformSpec" not in made
+    assert len(list(yaml.safe_load_all(kubeflow_package(made)))) == 1
