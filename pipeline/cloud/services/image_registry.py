@@ -115,7 +115,25 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
         return True
     if answer.status_code == requests.codes.not_found:
         return False
-    return f"{image.host} answers {answer.status_code}"
+    said = f"{image.host} answers {answer.status_code}"
+    is_closed = answer.status_code in (requests.codes.unauthorized, requests.codes.forbidden)
+    return f"{said}; {_remedy(image, is_known=bool(token))}" if is_closed else said
+
+
+def _remedy(image: ImageName, *, is_known: bool = False) -> str:
+    """Return what gives this machine access to a private image, with the command to type.
+
+    Args:
+        is_known: whether the registry was sent a token of Google's.
+    """
+    if image.takes_google_tokens:
+        role = ", and the role roles/artifactregistry.reader for that account" if is_known else ""
+        return f"a private image needs: gcloud auth application-default login{role}"
+    # Docker keeps the login of its own registry under another name than the registry's.
+    command = "docker login" if image.host == _DOCKER_HUB else f"docker login {image.host}"
+    if _login(image.host):
+        return f"the login in Docker's file may not read it: {command}, as somebody who may"
+    return f"a private image needs: {command}, with the login kept in Docker's file"
 
 
 class _NoTokenError(Exception):
@@ -178,8 +196,7 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
         ) from error
     found = given.get("token") or given.get("access_token") if isinstance(given, dict) else None
     if not isinstance(found, str) or not _TOKEN.fullmatch(found):
-        remedy = f"; a private image needs: docker login {image.host}, with the login kept in Docker's file"
-        raise _NoTokenError(f"{realm} gives no token for it ({answer.status_code}){'' if login else remedy}")
+        raise _NoTokenError(f"{realm} gives no token for it ({answer.status_code}); {_remedy(image)}")
     return f"Bearer {found}"
 
 

@@ -3,10 +3,13 @@
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
+import requests
 
+from slipway.pipeline.cloud.services import image_registry
 from slipway.pipeline.cloud.services.image_registry import ImageName, find_image
 
 
@@ -145,7 +148,51 @@ def test_refused_token_is_reported_with_the_way_to_log_in(registry, given):
 def test_token_is_fetched_over_https_or_here_and_nowhere_else(registry, challenge):
     host, kind = registry
     kind.challenge = challenge
-    assert find_image(f"{host}/a:1", credentials=None) == f"{host} answers 401"
+    needs = f"a private image needs: docker login {host}, with the login kept in Docker's file"
+    assert find_image(f"{host}/a:1", credentials=None) == f"{host} answers 401; {needs}"
+
+
+@pytest.mark.parametrize(
+    ("image", "login", "token", "words"),
+    [
+        (
+            "ghcr.io/me/a:1",
+            False,
+            "",
+            "a private image needs: docker login ghcr.io, with the login kept in Docker",
+        ),
+        (
+            "ghcr.io/me/a:1",
+            True,
+            "",
+            "the login in Docker's file may not read it: docker login ghcr.io, as some",
+        ),
+        ("me/a:1", False, "", "a private image needs: docker login, with the login kept in Docker's file"),
+        ("me/a:1", True, "", "the login in Docker's file may not read it: docker login, as somebody who may"),
+        ("gcr.io/p/a:1", True, "", "a private image needs: gcloud auth application-default login"),
+        (
+            "gcr.io/p/a:1",
+            True,
+            "T",
+            "default login, and the role roles/artifactregistry.reader for that account",
+        ),
+    ],
+)
+@pytest.mark.parametrize("code", [401, 403])
+def test_closed_registry_is_told_with_the_command_that_opens_it(
+    tmp_path, monkeypatch, image, login, token, words, code
+):
+    """Whether or not there is a login; it is that of the registry's name in Docker's file."""
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    answer = requests.Response()
+    answer.status_code = code
+    monkeypatch.setattr(image_registry, "_ask", lambda *_: answer)
+    if login:
+        log_in(tmp_path, "ghcr.io" if image.startswith("ghcr") else "https://index.docker.io/v1/")
+    credentials = SimpleNamespace(token=token) if token else None
+    said = find_image(image, credentials=credentials)
+    assert f" answers {code}; " in said
+    assert words in said
 
 
 @pytest.mark.parametrize(
