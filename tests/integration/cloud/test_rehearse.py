@@ -169,6 +169,33 @@ def test_kubeflow_carries_taxi_from_the_first_model_to_the_second_with_and_witho
     assert "Starting executor" not in log
 
 
+@pytest.mark.external
+def test_kubeflow_finds_its_first_model_s_records_on_s3_and_carries_the_artifacts_there(
+    fewer, cloud_here, s3_server, tmp_path
+):
+    bucket = s3_server.make_bucket().removeprefix("s3://")
+    where = ("--service", "kubeflow", "--root", f"minio://{bucket}/pipelines", "--output", str(tmp_path))
+    made = []
+    for epochs in ((), ("--set", "train.epochs=4", "--set", "evaluate.serving=null")):
+        finished = cloud_here("rehearse", *fewer, *epochs, *where, **s3_server.variables)
+        assert finished.returncode == 0, finished.stderr
+        made.append(record_of(tmp_path))
+    first, second = made
+    assert _verdict(first)["baseline_metrics"] == {}
+    assert _verdict(second)["baseline_metrics"] == _verdict(first)["metrics"]
+    assert first["pushed"]["version"] != second["pushed"]["version"]
+    written = [each for each in s3_server.requests() if each.startswith(f"PUT /{bucket}/pipelines/")]
+    for part in (
+        rf"{first['run_id']}/Trainer_1/[\w-]+/model/Format-Serving/saved_model\.pb",
+        r"records/taxi/tfx\.ModelBlessing/\d+-\w+\.json",
+        r"checkpoints/taxi/\w+/step-\d+\.npz",
+    ):
+        assert any(re.search(part, each) for each in written), (part, written)
+    assert not (tmp_path / "rehearsal" / "artifacts").exists()
+    told = "".join(path.read_text() for path in (tmp_path / "rehearsal/runs").rglob("*.json"))
+    assert s3_server.variables["AWS_SECRET_ACCESS_KEY"] not in told
+
+
 def _verdict(record):
     return json.loads(
         Path(_node(record, "ModelGate")["outputs"]["blessing"][0]["uri"], "verdict.json").read_text()
