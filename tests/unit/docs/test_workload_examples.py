@@ -32,7 +32,7 @@ def examples(text, keys):
 
 def problems(block, schema):
     for placeholder, value in PLACEHOLDERS.items():
-        block = block.replace(placeholder, value)
+        block = re.sub(rf"\b{placeholder}\b", value, block)
     found = jsonschema.Draft202012Validator(schema).iter_errors(read_yaml(block, name="example").data)
     return [f"{'.'.join(map(str, each.absolute_path))}: {each.message}" for each in found]
 
