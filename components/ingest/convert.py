@@ -19,7 +19,14 @@ from slipway.components.ingest.header_names import INDEX
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
 from slipway.components.ingest.quarantine import QuarantineFile, Tally
-from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, split_rule
+from slipway.components.ingest.splitting import (
+    NO_SPLIT,
+    SplitRows,
+    SplitRule,
+    firsts,
+    is_missing,
+    split_rule,
+)
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
 from slipway.components.ingest.typed_rows import row_numbers, typed_rows
@@ -252,8 +259,7 @@ class _Work:
         """Exclude the rows without a label from the good ones, and count them."""
         if self._label is None or self._label not in typed:
             return
-        # NaN is no label, as for the data gate.
-        unlabelled = np.asarray(typed[self._label].is_null(nan_is_null=True), dtype=np.bool_) & good
+        unlabelled = is_missing(firsts(typed[self._label])) & good
         good[unlabelled] = False
         self.unlabelled += int(unlabelled.sum())
 

@@ -137,7 +137,7 @@ class _KeyHash:
         return {}
 
     def assign(self, rows: SplitRows) -> Splits:
-        encoded = self._keys(_firsts(rows.values)).dictionary_encode()
+        encoded = self._keys(firsts(rows.values)).dictionary_encode()
         keys = encoded.dictionary.to_pylist()
         # Rows without a key all get the same split, as in TFX: their Feature is an empty list.
         digests = [sha256(key_feature(key)).digest() for key in keys] + [sha256(self.missing).digest()]
@@ -173,8 +173,8 @@ class _Time:
     starts: tuple[tuple[int, Any], ...]  # (index of the split, its first moment), the earliest first
 
     def unfit(self, values: pa.Array) -> Mapping[str, Mask]:
-        moments = _firsts(values)
-        missing = _is_missing(moments)
+        moments = firsts(values)
+        missing = is_missing(moments)
         found = {NO_VALUE: missing}
         for example, form in self._forms.items():
             # Of another form, a text stands before or after a start whatever its time: 3/4/2021, 2024-1-5.
@@ -190,14 +190,14 @@ class _Time:
         }
 
     def assign(self, rows: SplitRows) -> Splits:
-        moments = _firsts(rows.values)
+        moments = firsts(rows.values)
         (first, _), *later = self.starts
         splits = np.full(len(moments), first, dtype=np.int64)
         for index, start in later:
             # `start` is not cast to the column's type: 1.5 would become 1 for a column of whole numbers.
             reached = pc.greater_equal(moments, start).fill_null(False)
             splits[reached.to_numpy(zero_copy_only=False)] = index
-        splits[_is_missing(moments)] = NO_SPLIT
+        splits[is_missing(moments)] = NO_SPLIT
         return splits
 
 
@@ -220,8 +220,12 @@ def _by_digest(digests: Sequence[bytes], bounds: Splits) -> Splits:
     return np.searchsorted(bounds, buckets(digests, int(bounds[-1])), side="right")
 
 
-def _firsts(values: pa.Array | None) -> pa.Array:
-    """Return one value for each row; of a list, the first."""
+def firsts(values: pa.Array | None) -> pa.Array:
+    """Return one value for each row; of a list, the first.
+
+    Raises:
+        ComponentError: there is no column of values.
+    """
     if values is None:
         raise ComponentError(
             "data.split_by needs a column, and these files have none", hint="remove data.split_by"
@@ -233,7 +237,7 @@ def _firsts(values: pa.Array | None) -> pa.Array:
     return values.flatten().take(pa.array(begins, mask=counts == 0))
 
 
-def _is_missing(values: pa.Array) -> Mask:
+def is_missing(values: pa.Array) -> Mask:
     """Return a mask of the rows without a value; NaN is none."""
     return np.asarray(values.is_null(nan_is_null=True), dtype=np.bool_)
 

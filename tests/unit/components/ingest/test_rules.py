@@ -454,3 +454,10 @@ def test_number_that_is_none_is_neither_a_time_nor_a_label(ingest, write):
         "eval": [[8.5]],
     }
     assert (found.reasons, found.report.tally.unlabelled) == (["no value to split by"], 1)
+
+
+def test_empty_list_is_no_label(ingest, write):
+    lines = '{"n": 1, "y": [1]}\n{"n": 2, "y": null}\n{"n": 3}\n{"n": 4, "y": []}\n{"n": 5, "y": 0}\n'
+    found = ingest(write(lines, "in.jsonl"), format="jsonl", label="y", unlabelled_rows="leave_out")
+    assert sorted(row["n"] for row in found.rows) == [[1], [5]]
+    assert found.report.tally.unlabelled == 3
