@@ -19,6 +19,7 @@ from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT, PLACE_VARIABLE, for_tfx, local_path
 from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput, filled
 from slipway.pipeline.exit_codes import FAILED
+from slipway.pipeline.terminal.printable import say
 
 
 def find(
@@ -31,7 +32,7 @@ def find(
         place: see `kubeflow_input.local_path`.
 
     Raises:
-        ComponentError: a filter cannot be read.
+        ComponentError: a filter cannot be read, or a store refuses or does not answer.
     """
     output: ExecutorOutput = {"artifacts": {}}
     known = for_tfx(given, {}, place=place)
@@ -56,7 +57,7 @@ def main(argv: Sequence[str]) -> None:
         argv: the command line, without the program's name.
 
     Raises:
-        SystemExit: with code 1 if a filter cannot be read; the reason is printed on stderr.
+        SystemExit: with code 1 if a filter cannot be read or a store refuses; the reason is printed on stderr.
     """
     parser = argparse.ArgumentParser()
     for name in ("--given", "--queries", "--records"):
@@ -67,7 +68,7 @@ def main(argv: Sequence[str]) -> None:
     try:
         output = find(given, json.loads(flags.queries), ArtifactRecords(flags.records), place=place)
     except ComponentError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error.message}", *([f"hint: {error.hint}"] if error.hint else []))
         raise SystemExit(FAILED) from error
     for key, entry in output["artifacts"].items():
         uri = entry["artifacts"][0].get("uri") or given["outputs"]["artifacts"][key]["artifacts"][0]["uri"]

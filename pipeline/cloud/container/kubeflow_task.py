@@ -65,7 +65,8 @@ def main(parsed: tuple[argparse.Namespace, Any]) -> None:
     record_file_counts(output, given, place=place)
     file.write_text(json.dumps(output), encoding="utf-8")
     if own.records:
-        keep_records(given, output, records=ArtifactRecords(own.records), titles=own.keep.split(","))
+        with task.exit_on_known_errors():
+            keep_records(given, output, records=ArtifactRecords(own.records), titles=own.keep.split(","))
 
 
 def keep_records(

@@ -220,3 +220,57 @@ def test_artifact_types_do_not_import_tfx_with_their_package(project):
 
     code = "import sys, slipway.schemas; sys.exit('tfx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=project, check=False).returncode == 0
+
+
+ON_S3 = {"name": "m", "uri": "s3://bucket/m", "type": {"schemaTitle": "tfx.Model"}, "metadata": {}}
+
+
+@pytest.fixture
+def s3_without_credentials(monkeypatch):
+    from slipway.components import s3_and_azure_store
+    from slipway.components.errors import ComponentError
+
+    def refuse(address):
+        raise ComponentError(
+            f"{address}: the environment holds no credentials.", hint="set AWS_ACCESS_KEY_ID"
+        )
+
+    monkeypatch.setattr(s3_and_azure_store, "open_store", refuse)
+
+
+def test_look_up_on_s3_without_credentials_ends_in_two_lines(s3_without_credentials, tmp_path, capsys):
+    from slipway.pipeline.cloud.container.find_artifacts import main
+
+    given = {"inputs": {}, "outputs": {"artifacts": {"model": {"artifacts": [ON_S3]}}, "outputFile": "o"}}
+    queries = json.dumps({"model": 'schema_title="tfx.Model"'})
+    with pytest.raises(SystemExit) as end:
+        main([f"--given={json.dumps(given)}", f"--queries={queries}", "--records=s3://bucket/records/taxi"])
+    assert end.value.code == 1
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: s3://bucket/records/taxi/tfx.Model: the environment holds no credentials."
+    assert hint == "hint: set AWS_ACCESS_KEY_ID"
+
+
+def test_record_that_s3_refuses_ends_in_two_lines(s3_without_credentials, tmp_path, monkeypatch, capsys):
+    """After the executor, which is a double here, has done its work."""
+    from types import SimpleNamespace
+
+    from slipway.pipeline.cloud.container import kubeflow_task
+
+    file = tmp_path / "output.json"
+    given = {
+        "inputs": {},
+        "outputs": {"artifacts": {"model": {"artifacts": [ON_S3]}}, "outputFile": str(file)},
+    }
+    monkeypatch.setenv("ARTIFACT_LOCAL_PATH", str(tmp_path))
+    monkeypatch.setattr(kubeflow_task.task, "main", lambda parsed: file.write_text('{"artifacts": {}}'))
+    own = SimpleNamespace(records="s3://bucket/records/taxi", keep="tfx.Model", producers="")
+    flags = SimpleNamespace(
+        json_serialized_invocation_args=json.dumps(given), json_serialized_inputs_spec_args=""
+    )
+    with pytest.raises(SystemExit) as end:
+        kubeflow_task.main((own, (flags, [])))
+    assert end.value.code == 1
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: s3://bucket/records/taxi/tfx.Model: the environment holds no credentials."
+    assert hint == "hint: set AWS_ACCESS_KEY_ID"

@@ -10,6 +10,7 @@ from tracker_double import Collector, served
 
 from slipway.pipeline.cloud import back_fill
 from slipway.pipeline.cloud import schedule_commands as schedule
+from slipway.pipeline.cloud.baseline import baseline
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
@@ -355,3 +356,24 @@ def test_store_that_tasks_get_no_variables_for_is_noted_before_they_run(workload
     [note] = notes(workload, project, *S3)
     assert note.endswith("AWS_ENDPOINT_URL, its store's address, is not in cloud.kubeflow.variables")
     assert notes(workload, project, *S3, ENDPOINT) == []
+
+
+@pytest.mark.parametrize(
+    ("root", "command"),
+    [
+        ("gs://my-bucket/p/", "gcloud storage rm 'gs://my-bucket/p/records/taxi/tfx.ModelBlessing/*'"),
+        ("s3://my-bucket/p", "aws s3 rm --recursive s3://my-bucket/p/records/taxi/tfx.ModelBlessing/"),
+        (
+            "minio://my-bucket/p",
+            "aws s3 rm --recursive --endpoint-url $AWS_ENDPOINT_URL "
+            "s3://my-bucket/p/records/taxi/tfx.ModelBlessing/",
+        ),
+    ],
+)
+def test_baseline_is_said_to_be_a_record_with_the_command_that_removes_it(workload, root, command):
+    chosen = CloudChoice(workload, read_assignments([f"cloud.root={root}"]), "prod")
+    with pytest.raises(
+        UsageError, match=r"the latest record in .*/p/records/taxi/tfx\.ModelBlessing\."
+    ) as caught:
+        list(baseline(chosen, clear=True, reason=""))
+    assert caught.value.hint.startswith(f"{command}   #")
