@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> None:
         argv: the command line, without the program's name.
 
     Raises:
-        SystemExit: with code 1 if a filter cannot be read or a store refuses; the reason is printed on stderr.
+        SystemExit: with code 1 if a filter cannot be read or a store refuses; stderr says why.
     """
     parser = argparse.ArgumentParser()
     for name in ("--given", "--queries", "--records"):

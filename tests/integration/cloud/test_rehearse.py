@@ -169,6 +169,19 @@ def test_kubeflow_carries_taxi_from_the_first_model_to_the_second_with_and_witho
     assert "Starting executor" not in log
 
 
+def test_store_that_cannot_be_used_is_told_before_anything_runs(cloud_here, s3_server, tmp_path):
+    words = ("rehearse", "taxi", "--service", "kubeflow", "--output", str(tmp_path), "--root")
+    finished = cloud_here(*words, "s3://nobody-has-this-bucket/x", **s3_server.variables)
+    assert finished.returncode == 1
+    assert (
+        "error: s3://nobody-has-this-bucket/x: there is no bucket 'nobody-has-this-bucket'" in finished.stderr
+    )
+    finished = cloud_here(*words, "minio://bucket/x", **{**s3_server.variables, "AWS_ENDPOINT_URL": ""})
+    assert finished.returncode == 1
+    assert "hint: set AWS_ENDPOINT_URL to the store's address" in finished.stderr
+    assert not (tmp_path / "rehearsal" / "runs").exists()
+
+
 @pytest.mark.external
 def test_kubeflow_finds_its_first_model_s_records_on_s3_and_carries_the_artifacts_there(
     fewer, cloud_here, s3_server, tmp_path
