@@ -20,7 +20,7 @@ MODELS = Path(__file__).resolve().parents[1] / "tests" / "data" / "preflight"
 sys.path.insert(0, str(MODELS))
 
 from slipway.components.errors import SlipwayError  # noqa: E402
-from slipway.components.preflight import compile_and_measure  # noqa: E402
+from slipway.components.preflight import compile_and_measure, training_step  # noqa: E402
 from slipway.components.preflight.chip_specs import CHIPS  # noqa: E402
 from slipway.components.preflight.finding import Finding  # noqa: E402
 from slipway.components.preflight.question_and_answer import Compiled, Question, Slice  # noqa: E402
@@ -47,13 +47,13 @@ def main() -> int:
     parser.add_argument("--traced", action="store_true", help="without the compiler")
     options = parser.parse_args()
     compile_and_measure._prepare()
-    compiled = compile_and_measure.TrainingStep.compiled
+    compiled = training_step.TrainingStep.compiled
     import judged_models
 
     wrong = 0
     for name in options.names or judged_models.CASES:
         is_traced = options.traced and not judged_models.CASES[name].needs_compiler
-        compile_and_measure.TrainingStep.compiled = _not_compiled if is_traced else compiled
+        training_step.TrainingStep.compiled = _not_compiled if is_traced else compiled
         began = time.monotonic()
         found = found_in(judged_models, name)
         said = verdict(judged_models.CASES[name], found)

@@ -10,10 +10,10 @@ neither JAX nor Keras is imported.
 import inspect
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from slipway.components.trainer.user_model import describe, own_line
 
@@ -25,12 +25,10 @@ _ON_THE_HOST = {"Hashing", "HashedCrossing", "IntegerLookup", "StringLookup", "T
 """Keras' own layers that compute with TensorFlow on every backend, in operations that no TPU has."""
 _HOST_OPS = {"script_ops", "gen_string_ops", "lookup_ops", "gen_lookup_ops"}
 """Modules of TensorFlow whose operations no TPU has: tf.numpy_function, tf.strings, tf.lookup."""
-_BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError")
+_BY_VALUE = {"TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError"}
 _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
 """Phrases of JAX errors; in errors of other packages they mean something else."""
-_SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
 _NUMPY = re.compile(r"Tracer\w* has no attribute '?numpy\b")
-_NOT_DENSE = re.compile(r"`(ragged|sparse)=True` (?:is not supported|can only be used) with")
 _WRAPPED = re.compile(
     r"^Unable to automatically build the model|'str' object has no attribute '_error_repr'$"
 )
@@ -147,104 +145,152 @@ def _module(frame: FrameType) -> str:
     return str(getattr(operation, "__module__", name))
 
 
+class _Raised:
+    """What the rules know of an error.
+
+    Attributes:
+        classes: the names of its class and of that one's bases.
+        text: its message.
+        packages: of the frames called by the user's innermost line, the innermost last.
+        modules: the names of their modules, without the packages.
+    """
+
+    def __init__(self, error: BaseException, below: list[str]) -> None:
+        self.classes = {base.__name__ for base in type(error).__mro__}
+        self.text = str(error)
+        self.packages = [module.partition(".")[0] for module in below]
+        self.modules = {module.rpartition(".")[2] for module in below}
+        self._raised_by = {type(error).__module__.partition(".")[0], *self.packages[-1:]}
+
+    @property
+    def is_of_jax(self) -> bool:
+        """Whether JAX made or raised it."""
+        return bool(self._raised_by & {"jax", "jaxlib"})
+
+
+class _Rule(NamedTuple):
+    """What to say of the errors for which `applies` is true; \\1 and \\2 in it are groups of its match."""
+
+    applies: Callable[[_Raised], object]
+    cause: Cause
+    words: str
+    remedy: str
+
+
+def _says(pattern: str) -> Callable[[_Raised], object]:
+    """Return a predicate: a part of the message matches the pattern."""
+    compiled = re.compile(pattern)
+    return lambda raised: compiled.search(raised.text)
+
+
+_RULES: tuple[_Rule, ...] = (
+    _Rule(
+        lambda raised: "tensorflow" in raised.packages and _HOST_OPS & raised.modules,
+        "host",
+        "TensorFlow is called for what it computes on the host, never within a step of JAX or on a TPU",
+        "keras.ops instead, or compute it in preprocessing_fn, and give the model its numbers",
+    ),
+    _Rule(
+        lambda raised: "tensorflow" in raised.packages,
+        "tensorflow",
+        "TensorFlow is called, which cannot compute within a step of JAX",
+        "keras.ops instead of tf: it computes on every backend",
+    ),
+    _Rule(lambda raised: "UnexpectedTracerError" in raised.classes, *LEAK),
+    _Rule(
+        lambda raised: "TracerArrayConversionError" in raised.classes or _NUMPY.search(raised.text),
+        "value",
+        "NumPy wants a value that only the device has",
+        "keras.ops instead of numpy",
+    ),
+    _Rule(
+        lambda raised: (
+            "NonConcreteBooleanIndexError" in raised.classes
+            or (raised.is_of_jax and _SIZES.search(raised.text))
+        ),
+        "value",
+        "the shape of a result depends on values, and a TPU's program has fixed shapes",
+        "a fixed size: ops.where with a mask, ops.top_k, or compute it in preprocessing_fn",
+    ),
+    _Rule(
+        lambda raised: raised.classes & _BY_VALUE,
+        "value",
+        "Python wants a value that only the device has (if, while, float(), int(), range())",
+        "keras.ops instead of Python: ops.where, ops.cond, ops.fori_loop with a fixed number of turns",
+    ),
+    _Rule(
+        _says(r"\[JAX RNG\]"),
+        "value",
+        "random numbers are drawn without a seed that changes from step to step",
+        "keras.random with seed=, a SeedGenerator that the layer keeps",
+    ),
+    _Rule(
+        _says("JAX arrays are immutable"),
+        "value",
+        "a tensor is changed in place, and JAX changes none",
+        "ops.where, ops.slice_update or ops.scatter_update, which return a new one",
+    ),
+    _Rule(
+        _says("Reverse-mode differentiation does not work"),
+        "value",
+        "the number of a loop's turns depends on values, so that it has no gradient",
+        "ops.fori_loop with a fixed number of turns, and ops.where for what is done before the last",
+    ),
+    _Rule(
+        _says(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))"),
+        "shape",
+        r"the label has the shape \1, the model's output \2: the loss needs equal shapes",
+        "as many units as the label has numbers; for labels that are class indices a sparse_ loss",
+    ),
+    _Rule(
+        _says("y_true and y_pred have different structures"),
+        "shape",
+        "the model has more than one output, and there is one label",
+        "transform.label: {OUTPUT: COLUMN} names a label for each output; or one output, such as several "
+        "joined by keras.layers.Concatenate",
+    ),
+    _Rule(
+        _says(r"`(ragged|sparse)=True` (?:is not supported|can only be used) with"),
+        "shape",
+        r"\1=True is asked for, and a step of JAX has dense tensors of fixed shapes",
+        r"leave \1 out: keras.Input(features[NAME].shape); padded_lists in preprocessing_fn makes lists "
+        "equally long",
+    ),
+    _Rule(
+        _says("synchronized=True is only supported"),
+        "tensorflow",
+        "synchronized=True is an argument of TensorFlow's alone",
+        "leave it out: JAX normalises all examples of a step together",
+    ),
+    _Rule(
+        _says("The structure of `inputs` doesn't match"),
+        "shape",
+        "a model is called with other inputs than its own",
+        "the inputs by the names, or in the order, that the model was made with",
+    ),
+    _Rule(
+        _says("__jax_array__"),
+        "other",
+        "a variable itself is returned, and not its value; a metric's result does that easily",
+        "variable.value, or ops.convert_to_tensor(variable)",
+    ),
+)
+"""What errors mean, in the order in which they are asked: the first that applies counts."""
+
+
 def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
-    """Return cause, words and remedy; the words are empty if the error's own message is as good.
+    """Return cause, words and remedy by the first of `_RULES` that applies; the words are empty if none does:
+    the error's own message is as good.
 
     Args:
         below: modules of the frames called by the user's innermost line, the innermost last.
     """
-    names = {base.__name__ for base in type(error).__mro__}
-    text = str(error)
-    packages = [module.partition(".")[0] for module in below]
-    raised_by = {type(error).__module__.partition(".")[0], *packages[-1:]}
-    if "tensorflow" in packages and _HOST_OPS & {module.rpartition(".")[2] for module in below}:
-        return (
-            "host",
-            "TensorFlow is called for what it computes on the host, never within a step of JAX or on a TPU",
-            "keras.ops instead, or compute it in preprocessing_fn, and give the model its numbers",
-        )
-    if "tensorflow" in packages:
-        return (
-            "tensorflow",
-            "TensorFlow is called, which cannot compute within a step of JAX",
-            "keras.ops instead of tf: it computes on every backend",
-        )
-    if "UnexpectedTracerError" in names:
-        return LEAK
-    if "TracerArrayConversionError" in names or _NUMPY.search(text):
-        return (
-            "value",
-            "NumPy wants a value that only the device has",
-            "keras.ops instead of numpy",
-        )
-    if "NonConcreteBooleanIndexError" in names or (raised_by & {"jax", "jaxlib"} and _SIZES.search(text)):
-        return (
-            "value",
-            "the shape of a result depends on values, and a TPU's program has fixed shapes",
-            "a fixed size: ops.where with a mask, ops.top_k, or compute it in preprocessing_fn",
-        )
-    if names & set(_BY_VALUE):
-        return (
-            "value",
-            "Python wants a value that only the device has (if, while, float(), int(), range())",
-            "keras.ops instead of Python: ops.where, ops.cond, ops.fori_loop with a fixed number of turns",
-        )
-    if "[JAX RNG]" in text:
-        return (
-            "value",
-            "random numbers are drawn without a seed that changes from step to step",
-            "keras.random with seed=, a SeedGenerator that the layer keeps",
-        )
-    if "JAX arrays are immutable" in text:
-        return (
-            "value",
-            "a tensor is changed in place, and JAX changes none",
-            "ops.where, ops.slice_update or ops.scatter_update, which return a new one",
-        )
-    if "Reverse-mode differentiation does not work" in text:
-        return (
-            "value",
-            "the number of a loop's turns depends on values, so that it has no gradient",
-            "ops.fori_loop with a fixed number of turns, and ops.where for what is done before the last",
-        )
-    if found := _SHAPES.search(text):
-        return (
-            "shape",
-            f"the label has the shape {found[1]}, the model's output {found[2]}: the loss needs equal shapes",
-            "as many units as the label has numbers; for labels that are class indices a sparse_ loss",
-        )
-    if "y_true and y_pred have different structures" in text:
-        return (
-            "shape",
-            "the model has more than one output, and there is one label",
-            "transform.label: {OUTPUT: COLUMN} names a label for each output; or one output, such as several "
-            "joined by keras.layers.Concatenate",
-        )
-    if found := _NOT_DENSE.search(text):
-        return (
-            "shape",
-            f"{found[1]}=True is asked for, and a step of JAX has dense tensors of fixed shapes",
-            f"leave {found[1]} out: keras.Input(features[NAME].shape); padded_lists in preprocessing_fn "
-            "makes lists equally long",
-        )
-    if "synchronized=True is only supported" in text:
-        return (
-            "tensorflow",
-            "synchronized=True is an argument of TensorFlow's alone",
-            "leave it out: JAX normalises all examples of a step together",
-        )
-    if "The structure of `inputs` doesn't match" in text:
-        return (
-            "shape",
-            "a model is called with other inputs than its own",
-            "the inputs by the names, or in the order, that the model was made with",
-        )
-    if "__jax_array__" in text:
-        return (
-            "other",
-            "a variable itself is returned, and not its value; a metric's result does that easily",
-            "variable.value, or ops.convert_to_tensor(variable)",
-        )
+    raised = _Raised(error, below)
+    for applies, cause, words, remedy in _RULES:
+        if found := applies(raised):
+            if isinstance(found, re.Match):
+                words, remedy = found.expand(words), found.expand(remedy)
+            return cause, words, remedy
     return "other", "", ""
 
 

@@ -15,10 +15,12 @@ import jax.numpy as jnp  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
+from slipway.components.preflight.program_costs import program_costs  # noqa: E402
 from slipway.components.preflight.question_and_answer import Slice  # noqa: E402
+from slipway.components.preflight.training_step import topology_devices  # noqa: E402
 
 ONE_CHIP = Slice(name="v5e-1", generation="v5e", devices=1, topology="1x1", memory_bytes=0)
-MESH = jax.sharding.Mesh(np.array(compile_step.topology_devices(ONE_CHIP)), ("batch",))
+MESH = jax.sharding.Mesh(np.array(topology_devices(ONE_CHIP)), ("batch",))
 EVERYWHERE = jax.sharding.NamedSharding(MESH, jax.sharding.PartitionSpec())
 
 
@@ -28,9 +30,7 @@ def array(*shape, dtype=jnp.float32):
 
 def count(function, *arguments):
     program = jax.jit(function).trace(*arguments).lower(lowering_platforms=("tpu",)).compile()
-    return asdict(
-        compile_step.program_costs(program, batch_size=1, where=ONE_CHIP, devices=MESH.devices.flat)
-    )
+    return asdict(program_costs(program, batch_size=1, where=ONE_CHIP, devices=MESH.devices.flat))
 
 
 def count_layer(layer, *shape, calls=1):

@@ -1,0 +1,206 @@
+"""Keras' training step, from shapes alone: traced by JAX, and compiled for the devices of a TPU slice.
+
+libtpu describes the devices, so that no TPU is needed. Needs JAX.
+"""
+
+import math
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from slipway.components.errors import ComponentError
+from slipway.components.preflight.memory_fit import state_shortage
+from slipway.components.preflight.program_costs import program_costs, refusal
+from slipway.components.preflight.question_and_answer import Compiled, MeshAxis, Question, Slice
+from slipway.components.preflight.torus import span
+
+FAST = {"exec_time_optimization_effort": -1.0}
+"""Compiler options that compile large models faster, to programs that need more memory.
+
+They are used for the search and for a quick look.
+"""
+
+
+class TrainingStep:
+    """Keras' training step of a compiled model, for the devices of a slice.
+
+    Args:
+        model: a built and compiled Keras model.
+        features: the features by name, including the label.
+    """
+
+    def __init__(self, model: Any, features: Any, question: Question) -> None:
+        self._model, self._features, self._question = model, features, question
+        self._mesh = _mesh(question)
+        batch = self._batch(max(question.batch_size, question.replicas))
+        # Create the variables of the optimizer and the metrics, as the first call of fit would.
+        model._symbolic_build(data_batch=batch)
+
+    def traced(self, batch_size: int) -> Any:
+        """Return the step, traced by JAX, for a global batch of that size."""
+        import jax
+
+        # A new function each time, or JAX would return its cached trace.
+        step = jax.jit(lambda state, data: self._model.train_step(state, data), donate_argnums=0)
+        return step.trace(self._state(), self._batch(batch_size))
+
+    def compiled(self, batch_size: int, *, fast: bool = False) -> Compiled:
+        """Return the compiler's report on a global batch of that size."""
+        import jax
+
+        began = time.monotonic()
+        is_tpu = bool(self._question.slice.generation)
+        if short := state_shortage(self.state_bytes, self._question.slice.memory_bytes):
+            return Compiled(
+                batch_size=batch_size,
+                error="its variables alone are more than a device's memory",
+                is_out_of_memory=True,
+                peak_bytes=short.needed_bytes,
+                available_bytes=short.available_bytes,
+            )
+        try:
+            lowered = self.traced(batch_size).lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
+            program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
+        except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
+            return refusal(batch_size, str(error), compile_s=time.monotonic() - began)
+        compile_s = time.monotonic() - began
+        return program_costs(
+            program,
+            batch_size=batch_size,
+            where=self._question.slice,
+            devices=self._mesh.devices.flat,
+            compile_s=compile_s,
+        )
+
+    @property
+    def mesh_axes(self) -> tuple[MeshAxis, ...]:
+        """The axes of the mesh, as the first line of devices along each lies on the slice."""
+        where, names = self._question.slice, self._mesh.axis_names
+        lines = (self._mesh.devices[:, 0], self._mesh.devices[0, :])
+        return tuple(
+            MeshAxis(
+                name=name,
+                devices=len(line),
+                shape=span([each.coords for each in line], where.topology).shape if where.generation else "",
+                hosts=len({each.process_index for each in line}),
+            )
+            for name, line in zip(names, lines, strict=True)
+        )
+
+    @property
+    def undivided(self) -> str:
+        """A message about weights that the layout does not divide evenly, as JAX requires; "" if none."""
+        asked = self._question
+        parts = {"model": asked.model_parallel, "batch": asked.replicas, None: 1}
+        words = [
+            f"{each.path} has {size:,} in dimension {at}, which is not a multiple of {parts[axis]}"
+            for each in self._model.variables
+            for at, (size, axis) in enumerate(zip(each.shape, self._axes(each), strict=False))
+            if size % parts[axis]
+        ]
+        return f"train.layout: {'; '.join(words[:3])}" if words else ""
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of all variables on one device; `undivided` must be ""."""
+        variables = [each for group in self._state() for each in group]
+        return sum(
+            math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in variables
+        )
+
+    def _batch(self, batch_size: int) -> Any:
+        import jax
+
+        def spec(feature: Any) -> Any:
+            shape = (batch_size, *feature.shape)
+            return jax.ShapeDtypeStruct(shape, feature.model_dtype, sharding=self._sharding("batch"))
+
+        rows = jax.ShapeDtypeStruct((batch_size,), "float32", sharding=self._sharding("batch"))
+        return (*self._examples(spec), *([rows] if self._question.is_weighted else []))
+
+    def _examples(self, spec: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """Return features and label as the step gets them, each made by `spec` of its feature."""
+        labels = self._question.labels
+        inputs = {name: spec(each) for name, each in self._features.items() if name not in labels}
+        known = getattr(self._model, "_inputs_struct", None)
+        if isinstance(known, dict):
+            inputs = {name: inputs[name] for name in known}
+        label = self._question.label
+        if isinstance(label, str):
+            return inputs, spec(self._features[label])
+        if not isinstance(label, Mapping):  # one label of several columns, side by side
+            return inputs, spec(replace(self._features[labels[0]], shape=(len(labels),)))
+        return inputs, {output: spec(self._features[name]) for output, name in label.items()}
+
+    def _state(self) -> Any:
+        model = self._model
+        groups = (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            model.optimizer.variables,
+            model.metrics_variables,
+        )
+        return tuple([self._variable(each) for each in group] for group in groups)
+
+    def _axes(self, variable: Any) -> tuple[str | None, ...]:
+        """Return the mesh axis that divides each dimension of a variable; () if none is divided."""
+        axes: tuple[str | None, ...] = ()
+        for pattern, layout in self._question.layout.items():
+            # An optimizer names its slots by the path of their variable with "_" for "/".
+            flat = pattern.replace("/", "_")
+            if re.fullmatch(pattern, variable.path) or re.fullmatch(f".*{flat}_.*", variable.path):
+                axes = tuple(layout) if len(layout) == len(variable.shape) else ()
+        return axes
+
+    def _variable(self, variable: Any) -> Any:
+        import jax
+
+        sharding = self._sharding(*self._axes(variable))
+        return jax.ShapeDtypeStruct(variable.shape, variable.dtype, sharding=sharding)
+
+    def _sharding(self, *axes: str | None) -> Any:
+        from jax.sharding import NamedSharding, PartitionSpec
+
+        return NamedSharding(self._mesh, PartitionSpec(*axes))
+
+
+def _mesh(question: Question) -> Any:
+    import jax
+    import numpy as np
+
+    devices = topology_devices(question.slice) if question.slice.generation else jax.devices("cpu")[:1]
+    shared = question.model_parallel if question.slice.generation else 1
+    shape = (len(devices) // shared, shared)
+    return jax.sharding.Mesh(np.array(devices).reshape(shape), ("batch", "model"))
+
+
+def topology_devices(wanted: Slice) -> Any:
+    """Return the devices of a slice, as libtpu describes them without a TPU.
+
+    Raises:
+        ComponentError: libtpu is not installed, or does not know the slice.
+    """
+    from jax.experimental import topologies
+
+    name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
+    arguments: dict[str, Any] = {}
+    # These hosts have one chip and eight chips; all others have four, which is libtpu's default.
+    if bounds := {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology):
+        arguments["chips_per_host_bounds"] = bounds
+    if wanted.generation == "v4":  # the two cores of a chip as one device, as JAX has them
+        arguments["chip_config_name"] = "megacore"
+    try:
+        devices = topologies.get_topology_desc(f"{name}:{wanted.topology}", "tpu", **arguments).devices
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise ComponentError(
+            f"libtpu describes no {wanted.name}: {reason}", hint="make tpu-compiler"
+        ) from error
+    if len(devices) != wanted.devices:
+        raise ComponentError(f"libtpu knows {len(devices)} devices of {wanted.name}, not {wanted.devices}")
+    hosts = len({each.process_index for each in devices})
+    if hosts != wanted.hosts:
+        raise ComponentError(f"libtpu knows {hosts} hosts of {wanted.name}, not {wanted.hosts}")
+    return devices
