@@ -90,9 +90,11 @@ def answer_to(question: Question) -> Answer:
 def _answer(question: Question) -> Answer:
     import keras
 
+    from slipway.components.preflight.lengths import judge_lengths
     from slipway.components.preflight.model_traits import traits_of
     from slipway.components.preflight.shapes import layers_of
     from slipway.components.preflight.traced_program import callbacks_in
+    from slipway.components.trainer.buckets import Buckets
     from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
@@ -104,6 +106,7 @@ def _answer(question: Question) -> Answer:
     keras.config.set_dtype_policy(policy)
     features = {each["name"]: Feature.from_json(each) for each in question.features}
     inputs = {name: feature for name, feature in features.items() if name not in question.labels}
+    buckets = Buckets.of(question.bucket_by_length, inputs)
     facts: dict[str, Any] = {
         "target": "tpu" if question.slice.generation else "cpu",
         "is_fast": question.is_fast,
@@ -160,6 +163,11 @@ def _answer(question: Question) -> Answer:
     if leaking is not None:
         cause, words, remedy = LEAK
         return refused(f"{leaking}: {words}" if leaking else words, cause=cause, remedy=remedy)
+    try:
+        if buckets.lengths:
+            found = (*found, *judge_lengths(model, features, question, buckets))
+    except ComponentError as error:
+        return refused(error.message, cause="shape", remedy=error.hint)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
     facts["traits"] = (*traits_of(model, question), *_train_step_of_jax(model), *found)
     if words := step.undivided:

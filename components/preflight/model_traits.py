@@ -23,6 +23,8 @@ DEFERRED_BYTES = 2**20
 LARGE_TABLE_BYTES, SPARSE_SHARE = 256 * 2**20, 0.1
 """Embedding tables of at least this size are reported if each step updates the whole table but looks up less
 than this share of its rows."""
+_INITIALIZERS = ("_initialize_with_initializer", "_deferred_initialize")
+"""Methods of `keras.Variable` that allocate its array; its class for a backend inherits them."""
 _TRUNCATED = re.compile(r"dtype (\w+) requested in .* truncated to dtype (\w+)")
 _NAN = object()
 """Stands for NaN, which does not equal itself."""
@@ -36,8 +38,7 @@ def only_shapes_of_large_weights() -> Iterator[None]:
     Variables without a value are nothing new to Keras: a model that is built during a trace has them.
     """
     variable = keras.Variable
-    names = ("_initialize_with_initializer", "_deferred_initialize")
-    make, make_later = (getattr(variable, name) for name in names)
+    make, make_later = (getattr(variable, name) for name in _INITIALIZERS)
 
     def is_large(self: Any) -> bool:
         return bool(math.prod(self._shape) * 4 >= DEFERRED_BYTES)
@@ -56,8 +57,22 @@ def only_shapes_of_large_weights() -> Iterator[None]:
     try:
         yield
     finally:
-        for name in names:
+        for name in _INITIALIZERS:
             delattr(variable, name)
+
+
+@contextmanager
+def with_all_arrays() -> Iterator[None]:
+    """Allocate all weights again, within `only_shapes_of_large_weights`."""
+    variable = keras.Variable
+    patched = {name: vars(variable)[name] for name in _INITIALIZERS if name in vars(variable)}
+    for name in patched:
+        delattr(variable, name)
+    try:
+        yield
+    finally:
+        for name, function in patched.items():
+            setattr(variable, name, function)
 
 
 @contextmanager

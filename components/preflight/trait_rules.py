@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from slipway.components.preflight.finding import Evidence, Finding, Severity
+from slipway.components.trainer.buckets import MASK
 
 
 class Words(NamedTuple):
@@ -63,6 +64,12 @@ WORDS: Mapping[str, Words] = {
         "{detail} one after the other in a step: each waits for the last one, so the real time is far above "
         "the estimate, which counts operations",
         "shorter sequences, or layers that see all of a sequence at once: Conv1D, MultiHeadAttention",
+    ),
+    "padding_counts": Words(
+        "warning",
+        "the model's answer to a made-up row changes by {detail} if its padding is cut off; the training "
+        "refuses such a model when it starts",
+        MASK,
     ),
     "whole_table": Words(
         "warning",

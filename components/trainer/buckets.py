@@ -17,6 +17,11 @@ from slipway.components.trainer.features import Feature
 KEY = "train.input.bucket_by_length"
 ONE_SHAPE_ON_TPU = f"{KEY}: TensorFlow's step on a TPU takes batches of one shape"
 """Why buckets are refused there, in a training and before it."""
+MASK = (
+    "leave padding out: mask_zero=True in Embedding before a recurrent layer, or multiply by codes > 0 "
+    "before a sum or a mean, as workloads/reviews/model.py does"
+)
+"""The remedy for a model whose answers depend on the padding."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,10 @@ class Buckets:
             else each
             for name, each in inputs.items()
         }
+
+    def named(self, bucket: int) -> str:
+        """Return the lengths of one bucket as text, such as "words of 16"."""
+        return ", ".join(f"{name} of {lengths[bucket]}" for name, lengths in self.lengths.items())
 
     def words(self, rows: Sequence[int]) -> str:
         """Return how many rows each bucket has, as text."""

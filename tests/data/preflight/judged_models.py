@@ -622,6 +622,119 @@ def synchronized_by_jax(features, _):
     return normalized_together(features, _)
 
 
+# ------------------------------------------------------------------------- batches of several lengths
+BUCKETS = {"dtype": "int64", "x": (16,), "settings": {"bucket_by_length": {"x": [4, 8]}}}
+ONE_EACH = "each length costs a compilation"
+
+
+@right(
+    ERROR,
+    "buckets",
+    says="takes x of one length only: judged_models.py, line",
+    remedy={ERROR: "no Flatten", "buckets": ONE_EACH},
+    **BUCKETS,
+)
+def lists_in_buckets_flattened(features, _):
+    x = given(features, "int32")
+    return answered(x, layers.Flatten()(layers.Embedding(100, 128, mask_zero=True)(x)))
+
+
+@right(
+    ERROR,
+    "buckets",
+    says="has other weights for batches of several lengths",
+    remedy={ERROR: "from a hyperparameter", "buckets": ONE_EACH},
+    **BUCKETS,
+)
+def lists_in_buckets_with_units_of_their_length(features, _):
+    x = given(features, "int32")
+    words = layers.Embedding(100, 128, mask_zero=True)(x)
+    return answered(x, layers.GRU(128 * (features["x"].shape[0] or 1))(words))
+
+
+@right(
+    ERROR,
+    "buckets",
+    says="the model does not take x of 4: ",
+    remedy={ERROR: "greater lengths", "buckets": ONE_EACH},
+    **BUCKETS,
+)
+def lists_in_buckets_shorter_than_a_filter(features, _):
+    x = given(features, "int32")
+    seen = layers.Conv1D(128, 6)(layers.Embedding(100, 128)(x))
+    return answered(x, layers.GlobalMaxPooling1D()(seen))
+
+
+class Narrow(keras.Model):
+    """A loss of its own that wants all of a row's words."""
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return ops.mean(ops.square(y - y_pred)) + ops.mean(
+            ops.cast(x["x"][:, :16] * ops.ones(16, "int32"), "float32")
+        )
+
+
+@right(
+    ERROR,
+    "buckets",
+    says="with x of 4: judged_models.py, line",
+    remedy={ERROR: "", "buckets": ONE_EACH},
+    **BUCKETS,
+)
+def lists_in_buckets_with_a_loss_of_one_length(features, _):
+    x = given(features, "int32")
+    words = layers.Embedding(100, 128, mask_zero=True)(x)
+    model = Narrow({"x": x}, layers.Dense(1, dtype="float32")(layers.GRU(128)(words)))
+    model.compile("adam")
+    return model
+
+
+@right(
+    "buckets",
+    "padding_counts",
+    says="made-up row changes by",
+    remedy={"buckets": ONE_EACH, "padding_counts": "mask_zero=True"},
+    **BUCKETS,
+)
+def lists_in_buckets_whose_padding_counts(features, _):
+    x = given(features, "int32")
+    return answered(x, layers.GlobalAveragePooling1D()(layers.Embedding(100, 128)(x)))
+
+
+@right("buckets", says="compiled 3 times", remedy=ONE_EACH, **BUCKETS)
+def lists_in_buckets(features, _):
+    x = given(features, "int32")
+    words = layers.Embedding(30_000, 128, mask_zero=True)(x)
+    return answered(x, layers.Bidirectional(layers.LSTM(128))(words))
+
+
+class Positions(layers.Layer):
+    """Adds vectors of the places of at most 16 words."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.places = layers.Embedding(16, 128)
+        self.supports_masking = True
+
+    def call(self, words):
+        return words + self.places(ops.arange(ops.shape(words)[1]))
+
+
+@right("buckets", says="compiled 3 times", remedy=ONE_EACH, **BUCKETS)
+def lists_in_buckets_under_attention(features, _):
+    x = given(features, "int32")
+    words = Positions()(layers.Embedding(100, 128, mask_zero=True)(x))
+    seen = layers.LayerNormalization()(words + layers.MultiHeadAttention(2, 64, dropout=0.1)(words, words))
+    return answered(x, layers.GlobalAveragePooling1D()(seen, mask=x > 0))
+
+
+@right("buckets", says="compiled 3 times", remedy=ONE_EACH, x=(16, 8), settings=BUCKETS["settings"])
+def series_in_buckets(features, _):
+    x = given(features)
+    steps = layers.TimeDistributed(layers.Dense(128, activation="relu"))(layers.Masking()(x))
+    return answered(x, layers.GRU(128)(steps))
+
+
 # ------------------------------------------------------------------------- what costs, or does not fit
 @right("batch_padding", says="2 examples a core", remedy="64", slice="v5e-8", batch_size=16)
 def few_examples_normalized(features, _):

@@ -120,6 +120,32 @@ def test_answers_that_cannot_be_compared_are_refused(module, answer, words, hint
     assert hint in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("keras.layers.Dense(1)(pooled) + age", ""),
+        ("keras.layers.Dense(1)(vectors)[:, :, 0] + age", "have the shape .None, 6., and .None, 2. if"),
+        (
+            "age + keras.layers.GlobalMaxPooling1D()(keras.layers.Conv1D(1, 3)(vectors))",
+            "does not take words of 2: ",
+        ),
+    ],
+)
+def test_shapes_alone_show_what_no_length_may_change(module, answer, words, request):
+    from slipway.components.trainer.any_length import model_of_any_length, require_one_answer_a_row
+    from slipway.components.trainer.user_model import build_model
+
+    text = MODEL.replace("keras.layers.Dense(1)(pooled) + age", answer)
+    text = text.replace("POOLED", "keras.layers.GRU(4)(vectors)")
+    job = _job(module(f"shapes_{request.node.callspec.indices['answer']}", text), mask=False)
+    model = model_of_any_length(job, build_model(job.model, job.inputs, job.hyperparameters))
+    if not words:
+        require_one_answer_a_row(job, model)
+        return
+    with pytest.raises(ComponentError, match=words):
+        require_one_answer_a_row(job, model)
+
+
 def test_tensorflow_on_a_tpu_has_one_shape():
     from slipway.components.trainer.any_length import require_bucketing_devices
 

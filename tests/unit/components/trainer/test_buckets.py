@@ -20,6 +20,10 @@ def test_each_length_is_told_with_its_rows():
     )
 
 
+def test_the_lengths_of_one_bucket_are_named():
+    assert Buckets.of(BOTH, INPUTS).named(1) == "words of 5, prices of 2"
+
+
 def test_a_model_is_trained_on_any_length_and_checked_on_each():
     buckets = Buckets.of(BOTH, INPUTS)
     assert (buckets.count, buckets.longest) == (3, 8)
