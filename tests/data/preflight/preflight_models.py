@@ -41,6 +41,12 @@ def embedding(features, hyperparameters):
     return _finish(inputs, layers.Dense(256, name="wide")(hidden))
 
 
+def embedding_of_any_size(features, hyperparameters):
+    inputs = {"x": keras.Input((WIDTH,), name="x", dtype="int32")}
+    table = layers.Embedding(hyperparameters["rows"], hyperparameters["width"], name="codes")
+    return _finish(inputs, layers.GlobalAveragePooling1D()(table(inputs["x"])))
+
+
 def unknown_shape(features, hyperparameters):
     inputs = {"x": keras.Input((None,), name="x")}
     hidden = layers.Reshape((-1, 1), name="column")(inputs["x"])

@@ -1,7 +1,9 @@
 """The compiling process, on models that are wrong in one way each and on models that only look wrong."""
 
+import json
 import math
 import os
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -12,7 +14,7 @@ from slipway.components.preflight.expected import kind_of
 from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.published_steps import PUBLISHED
-from slipway.components.preflight.question_and_answer import Question, Slice
+from slipway.components.preflight.question_and_answer import Answer, Question, Slice
 from slipway.components.preflight.step_rules import findings
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
@@ -120,6 +122,37 @@ def test_weights_that_do_not_fit_are_reported_with_what_they_need(asked, tpu_pyt
 
     assert [rule for rule, _ in found(huge, answer)] == ["does_not_fit"]
     assert answer.step.peak_bytes >= 8 * 2**30 > answer.step.available_bytes > 7 * 2**30
+
+
+WITHIN = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
+sys.argv = sys.argv[1:]
+runpy.run_module("slipway.components.preflight.compile_and_measure", run_name="__main__")
+"""
+
+
+def test_a_table_beyond_this_machines_memory_is_judged_from_its_shape(project, jax_python, tmp_path):
+    codes = ({**FEATURES[0], "dtype": "int64"}, FEATURES[1])
+    sizes = {"rows": 50_000_000, "width": 128}
+    huge = replace(question("embedding_of_any_size"), features=codes, hyperparameters=sizes)
+    file = tmp_path / "question.json"
+    file.write_text(json.dumps(adapt_to_compiler(huge, "").to_json()), encoding="utf-8")
+    roots = [str(project), str(project / "tests" / "data" / "preflight")]
+
+    # The table and Adam's two numbers for each of its values are 72 GiB; the process may have 12.
+    done = subprocess.run(
+        [jax_python, "-W", "ignore", "-c", WITHIN, str(12 * 2**30), str(file)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(roots), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    answer = Answer.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
+    assert answer.state_bytes > 70 * 2**30
+    rules = [rule for rule, _ in found(huge, answer)]
+    assert rules == ["does_not_fit", "whole_table"]
 
 
 def resnet(where: Slice, side: int, classes: int, batch_size: int, model: str = "resnet50") -> Question:

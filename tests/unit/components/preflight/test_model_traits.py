@@ -1,5 +1,9 @@
 """Traits found in a model's objects, before and between traces; the part of JAX is tested with JAX."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import keras
@@ -113,3 +117,25 @@ def test_table_of_which_a_step_looks_up_little(monkeypatch, optimizer, batch_siz
         assert found[0].detail == (
             "1,000 rows and the optimizer's 2 numbers for each of their values, 0.0 GiB, for at most 8 rows"
         )
+
+
+@contextmanager
+def at_most_more(size_bytes: int) -> Iterator[None]:
+    """Refuse this process more memory than it has and so much."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def test_table_that_this_machine_cannot_hold_has_a_shape_and_no_array():
+    keras.layers.Dense(1).build((None, 1))  # what Keras needs once is there before the limit
+    with at_most_more(2**30), model_traits.only_shapes_of_large_weights():
+        codes = keras.Input((1,), dtype="int32", name="codes")
+        hidden = keras.layers.Flatten()(keras.layers.Embedding(50_000_000, 128)(codes))
+        made = keras.Model({"codes": codes}, keras.layers.Dense(1)(hidden))
+    assert made.count_params() == 50_000_000 * 128 + 129
+    assert made.weights[0]._value is None
