@@ -217,7 +217,13 @@ def _traced(step: TrainingStep, model: Any, question: Question) -> tuple[Any, tu
     import jax
 
     from slipway.components.preflight import traced_program
-    from slipway.components.preflight.model_traits import kept_values, leaked_tracers, side_effects
+    from slipway.components.preflight.python_state import (
+        fixed_seeds,
+        kept_values,
+        leaked_tracers,
+        side_effects,
+        wide_integers,
+    )
     from slipway.components.trainer.user_model import own_line
 
     layers = {each.name for each in model._flatten_layers(include_self=False)}
@@ -229,13 +235,18 @@ def _traced(step: TrainingStep, model: Any, question: Question) -> tuple[Any, tu
         layer = traced_program.layer_of(str(source.name_stack), layers)
         return ", ".join(filter(None, (f"the layer {layer!r}" if layer else "", line)))
 
-    first = step.traced(question.batch_size)
-    before = kept_values(model)
-    second = step.traced(question.batch_size)
-    found = [*side_effects(before, model), *leaked_tracers(model)]
+    seeds: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    with fixed_seeds(seeds[0], question.model):
+        first = step.traced(question.batch_size)
+    before = kept_values(model, question.model)
+    with fixed_seeds(seeds[1], question.model):
+        second = step.traced(question.batch_size)
+    found = [*side_effects(before, model, question.model), *leaked_tracers(model, question.model)]
     changed = traced_program.difference(first.jaxpr, second.jaxpr, where)
     if changed and not found:  # values kept from trace to trace would already explain the difference
         found.append(changed)
+    found += [Trait(kind="same_noise", where=each[0]) for each in seeds[1] if each in seeds[0]]
+    found += wide_integers(second.jaxpr, model, question.model)
     found += traced_program.large_constants(second.jaxpr, where)
     found += traced_program.constant_noise(second.jaxpr, where)
     found += traced_program.long_loops(second.jaxpr, where)

@@ -112,10 +112,23 @@ def _buckets(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def _wide_integers(evidence: Evidence) -> Iterator[Finding]:
+    for each in evidence.question.features:
+        if (each["categories"] or 0) > 2**31:
+            yield Finding(
+                rule="wide_integers",
+                severity="warning",
+                message=f"the column {each['name']} has {each['categories']:,} codes, and the model gets its "
+                "int64 as int32, which has 2,147,483,648 from 0 on: the upper bits of others are dropped",
+                remedy="fewer codes, made in preprocessing_fn: hash buckets (tft.hash_strings), a vocabulary",
+            )
+
+
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _files,
     _small_files,
     _region,
     _runtime,
     _buckets,
+    _wide_integers,
 )

@@ -1,6 +1,7 @@
 """Finds traits of a built Keras model that its author may not intend, or that cost more than needed.
 
-This module examines the model's objects before, between and after traces; traced_program.py examines a trace.
+This module examines the model's settings and layers; python_state.py what its Python objects keep from trace
+to trace, and traced_program.py a trace.
 """
 
 import math
@@ -12,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
-import numpy as np
 
 from slipway.components.preflight.question_and_answer import Question, Trait
 from slipway.components.trainer.compile_options import unsynchronized
@@ -26,9 +26,6 @@ than this share of its rows."""
 _INITIALIZERS = ("_initialize_with_initializer", "_deferred_initialize")
 """Methods of `keras.Variable` that allocate its array; its class for a backend inherits them."""
 _TRUNCATED = re.compile(r"dtype (\w+) requested in .* truncated to dtype (\w+)")
-_NAN = object()
-"""Stands for NaN, which does not equal itself."""
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @contextmanager
@@ -96,31 +93,6 @@ def casts(found: list[Trait], dotted_path: str) -> Iterator[None]:
         yield
 
 
-def kept_values(model: Any) -> dict[tuple[str, str], object]:
-    """Return the plain values in the attributes of the user's custom layers, by layer and attribute."""
-    return {
-        (_named(layer), name): _frozen(value)
-        for layer in _own_objects(model)
-        for name, value in vars(layer).items()
-        if not name.startswith("_") and _is_plain(value)
-    }
-
-
-def side_effects(before: dict[tuple[str, str], object], model: Any) -> Iterator[Trait]:
-    """Yield a trait for each of the values of `kept_values` that another trace has changed."""
-    for (layer, name), value in kept_values(model).items():
-        if (layer, name) in before and before[layer, name] != value:
-            yield Trait(kind="side_effect", where=layer, detail=name)
-
-
-def leaked_tracers(model: Any) -> Iterator[Trait]:
-    """Yield a trait for each attribute of a custom layer that still holds tensors of a finished trace."""
-    for layer in _own_objects(model):
-        for name, value in vars(layer).items():
-            if not name.startswith("_") and any(map(_is_tracer, _leaves(value))):
-                yield Trait(kind="leaked_tracer", where=_named(layer), detail=name)
-
-
 def traits_of(model: Any, question: Question) -> Iterator[Trait]:
     """Yield the traits that follow from the model's settings and layers.
 
@@ -159,49 +131,3 @@ def _sparsely_used(layer: Any, model: Any, question: Question) -> Iterator[Trait
             detail=f"{shape[0]:,} rows and the optimizer's {copies} numbers for each of their values, "
             f"{(1 + copies) * table_bytes / 2**30:.1f} GiB, for at most {looked_up:,} rows",
         )
-
-
-def _own_objects(model: Any) -> Iterator[Any]:
-    """Yield the layers, and the model itself, whose class is not one of Keras' own."""
-    for layer in model._flatten_layers():
-        if not type(layer).__module__.startswith("keras."):
-            yield layer
-
-
-def _named(layer: Any) -> str:
-    kind = "the model" if isinstance(layer, keras.Model) else "the layer"
-    return f"{kind} {layer.name!r} ({type(layer).__name__})"
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, list | tuple | set):
-        return all(map(_is_plain, value))
-    return isinstance(value, (*_PLAIN, np.generic)) or (isinstance(value, np.ndarray) and value.size < 1000)
-
-
-def _frozen(value: Any) -> object:
-    if isinstance(value, dict):
-        return tuple((key, _frozen(each)) for key, each in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(_frozen, value))
-    if isinstance(value, np.ndarray):
-        return (value.shape, value.tobytes())
-    if isinstance(value, set):
-        return frozenset(map(_frozen, value))
-    return value if value == value else _NAN
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple | set):
-        for each in value:
-            yield from _leaves(each)
-    else:
-        yield value
-
-
-def _is_tracer(value: object) -> bool:
-    return any(base.__name__ == "Tracer" for base in type(value).__mro__)

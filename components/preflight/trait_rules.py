@@ -38,14 +38,20 @@ WORDS: Mapping[str, Words] = {
         "a counter), and that stays the same in all steps",
         "keras.random with a SeedGenerator for random numbers, a weight (add_weight) for what changes",
     ),
+    "wide_integers": Words(
+        "warning",
+        "its value {detail} has integers beyond 32 bits, and JAX silently drops the upper ones: no TPU has "
+        "int64",
+        "smaller codes (hash buckets, a vocabulary), made in preprocessing_fn",
+    ),
     "side_effect": Words(
         "warning",
-        "its attribute {detail} changes when it is called: that is once a trace, and not once a step",
+        "its value {detail} changes when the step is traced: that is once, and not in each step",
         "a weight (add_weight, assign), which the program changes in each step",
     ),
     "leaked_tracer": Words(
         "warning",
-        "its attribute {detail} keeps a tensor of a trace, which has no value after it (a leaked tracer)",
+        "its value {detail} keeps a tensor of a trace, which has no value after it (a leaked tracer)",
         "return it, or keep it in a weight (add_weight, assign)",
     ),
     "run_eagerly": Words(

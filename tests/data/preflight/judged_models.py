@@ -4,6 +4,7 @@
 no others (none: nothing may be), and words of what the findings must say.
 """
 
+import functools
 import random
 import time
 from collections.abc import Callable
@@ -442,7 +443,7 @@ class Counting(layers.Layer):
         return values / self.calls
 
 
-@right("side_effect", says="its attribute calls", remedy="add_weight")
+@right("side_effect", says="its value calls", remedy="add_weight")
 def counter_in_python(features, _):
     x = given(features)
     return answered(x, Counting(name="culprit")(layers.Dense(256)(x)))
@@ -460,7 +461,7 @@ class Keeping(layers.Layer):
         return values * 2
 
 
-@right("leaked_tracer", says="its attribute last", remedy="add_weight")
+@right("leaked_tracer", says="its value last", remedy="add_weight")
 def tensor_kept(features, _):
     x = given(features)
     return answered(x, Keeping(name="culprit")(layers.Dense(256)(x)))
@@ -481,7 +482,7 @@ class Masked(layers.Layer):
         return values * ops.cast(self.mask, values.dtype)
 
 
-@right("leaked_tracer", says="its attribute mask", remedy="add_weight")
+@right("leaked_tracer", says="its value mask", remedy="add_weight")
 def mask_kept_in_the_only_trace(features, _):
     x = given(features)
     return answered(x, Masked(name="culprit")(layers.Dense(256)(x)))
@@ -503,6 +504,93 @@ def mask_kept_from_the_building(features, _):
 @right("same_noise", says="'culprit', judged_models.py", remedy="SeedGenerator")
 def noise_of_a_fixed_seed(features, _):
     return through(features, lambda values: values + keras.random.normal((256,), seed=7))
+
+
+class Hidden(layers.Layer):
+    """Counts its calls in Python under a name as Keras' own have."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._calls = 0
+
+    def call(self, values):
+        self._calls += 1
+        return values / self._calls
+
+
+@right("side_effect", says="its value _calls", remedy="add_weight")
+def counter_under_a_name_of_its_own(features, _):
+    x = given(features)
+    return answered(x, Hidden(name="culprit")(layers.Dense(256)(x)))
+
+
+class Fading(keras.losses.Loss):
+    """A loss that weighs less in each call."""
+
+    calls = 0
+
+    def call(self, label, answer):
+        self.calls += 1
+        return ops.mean(ops.square(label - answer), axis=-1) / self.calls
+
+
+@right("side_effect", says="the loss 'fading' (Fading): its value calls", remedy="add_weight")
+def counter_in_the_loss(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), loss=Fading())
+
+
+CALLED = {"times": 0}
+
+
+@right("side_effect", says="the module judged_models: its value CALLED", remedy="add_weight")
+def counter_in_the_module(features, _):
+    def call(values):
+        CALLED["times"] += 1
+        return values / CALLED["times"]
+
+    return through(features, call)
+
+
+@right("side_effect", says="the function 'fading': its value times", remedy="add_weight")
+def counter_around_the_loss(features, _):
+    times = [0]
+
+    def fading(label, answer):
+        times[0] += 1
+        return ops.mean(ops.square(label - answer), axis=-1) / times[0]
+
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), loss=fading)
+
+
+class Looking(keras.metrics.Mean):
+    """Keeps what it saw last."""
+
+    def update_state(self, label, answer, sample_weight=None):
+        self._seen = answer
+        super().update_state(answer - label)
+
+
+@right("leaked_tracer", says="the metric 'looking' (Looking): its value _seen", remedy="add_weight")
+def tensor_kept_in_a_metric(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), metrics=[Looking(name="looking")])
+
+
+@right("same_noise", says="'culprit' (Own), judged_models.py", remedy="SeedGenerator")
+def noise_of_numpy_of_a_fixed_seed(features, _):
+    return through(
+        features, lambda values: values + np.random.default_rng(7).normal(size=256).astype("float32")
+    )
+
+
+HASHES = np.arange(256) * 11_400_714_819
+
+
+@right("wide_integers", says="the module judged_models: its value HASHES", remedy="preprocessing_fn")
+def numbers_beyond_int32(features, _):
+    return through(features, lambda values: values + ops.cast(HASHES, values.dtype))
 
 
 @right("each_trace", says="'culprit', judged_models.py", remedy="SeedGenerator")
@@ -914,6 +1002,93 @@ def mask_made_once(features, _):
 
     x = given(features)
     return answered(x, Masked()(layers.Dense(256)(x)))
+
+
+class Remembered(layers.Layer):
+    """Keeps what does not change: in attributes of its own, a shape, numbers drawn once, a cache."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._kept = {}
+        self._noise = np.random.default_rng(7).normal(size=256).astype("float32")
+        self._rows = np.int64(2**40)
+
+    def build(self, shape):
+        self._features = np.random.default_rng(3).normal(size=shape[-1]).astype("float32")
+
+    def call(self, values):
+        self._shape = tuple(values.shape)
+        if values.shape not in self._kept:
+            self._kept[tuple(values.shape)] = np.random.default_rng(1).normal(size=256).astype("float32")
+        return values * self._noise + self._features * self._kept[tuple(values.shape)]
+
+
+@right()
+def what_does_not_change_kept(features, _):
+    x = given(features)
+    return answered(x, Remembered()(layers.Dense(256)(x)))
+
+
+@functools.cache
+def places(width):
+    return np.random.default_rng(width).normal(size=width).astype("float32")
+
+
+@right()
+def numbers_drawn_once_by_a_cached_function(features, _):
+    return through(features, lambda values: values + places(256))
+
+
+class Focal(keras.losses.Loss):
+    """A loss with settings of its own."""
+
+    def __init__(self, *, gamma=2.0, weights=(1.0, 3.0)):
+        super().__init__(name="focal")
+        self._gamma, self._weights = gamma, np.array(weights, "float32")
+
+    def call(self, label, answer):
+        error = ops.abs(label - answer)
+        return ops.mean(self._weights[0] * error**self._gamma + self._weights[1] * error, axis=-1)
+
+
+class Halving(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule with a table of its own."""
+
+    def __init__(self):
+        self._turns, self._table = [1000, 2000], {"first": 1e-3}
+
+    def __call__(self, step):
+        return self._table["first"] * ops.power(0.5, ops.cast(step, "float32") / self._turns[0])
+
+
+@right()
+def a_loss_a_metric_and_a_schedule_of_its_own(features, _):
+    x = given(features)
+    options = {"loss": Focal(), "metrics": [Bias()], "optimizer": keras.optimizers.Adam(Halving())}
+    return answered(x, layers.Dense(512)(x), **options)
+
+
+class Clipped(layers.Dense):
+    """A layer of Keras' with a step of its own."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self._limit = 6.0
+
+    def call(self, values):
+        return ops.clip(super().call(values), 0.0, self._limit)
+
+
+@right()
+def a_layer_of_keras_extended(features, _):
+    x = given(features)
+    return answered(x, Clipped(512)(Clipped(512)(x)))
+
+
+@right()
+def large_numbers_that_fit(features, _):
+    limits = np.array([2**31 - 1, -(2**31)])
+    return through(features, lambda values: values + ops.cast(ops.max(limits), values.dtype))
 
 
 @right()

@@ -1,4 +1,4 @@
-"""Traits found in a model's objects, before and between traces; the part of JAX is tested with JAX."""
+"""Traits that follow from a model's settings and layers; the part of JAX is tested with JAX."""
 
 import resource
 from collections.abc import Iterator
@@ -7,39 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import keras
-import numpy as np
 import pytest
 
 from slipway.components.preflight import model_traits
-from slipway.components.preflight.model_traits import kept_values, leaked_tracers, side_effects, traits_of
-
-
-class Counting(keras.layers.Layer):
-    """A user's layer that keeps what a call leaves in it."""
-
-    def __init__(self):
-        super().__init__(name="counting")
-        self.calls = 0
-        self.missing = float("nan")
-        self.seen = {"names": ["a"], "array": np.zeros(2)}
-
-    def call(self, inputs):
-        return inputs
-
-
-class Tracer:
-    """Named as JAX's."""
+from slipway.components.preflight.model_traits import traits_of
 
 
 @pytest.fixture
-def layer():
-    return Counting()
-
-
-@pytest.fixture
-def model(layer):
+def model():
     inputs = keras.Input((4,), name="x")
-    made = keras.Model(inputs, keras.layers.Dense(1)(layer(inputs)))
+    made = keras.Model(inputs, keras.layers.Dense(1)(inputs))
     made.compile("adam", "mse")
     return made
 
@@ -47,29 +24,6 @@ def model(layer):
 def kinds(model, *, batch_size=8, replicas=1):
     question = SimpleNamespace(batch_size=batch_size, replicas=replicas)
     return [trait.kind for trait in traits_of(model, question)]
-
-
-def test_value_that_a_call_changes_is_named_with_its_layer(layer, model):
-    before = kept_values(model)
-    assert list(side_effects(before, model)) == [], "not even what does not equal itself"
-    layer.calls += 1
-    layer.seen["array"][1] = 3
-    found = list(side_effects(before, model))
-    assert [(each.kind, each.where) for each in found] == [
-        ("side_effect", "the layer 'counting' (Counting)")
-    ] * 2
-    assert {each.detail for each in found} == {"calls", "seen"}
-
-
-def test_tensor_of_a_trace_is_found_wherever_an_attribute_keeps_it(layer, model):
-    assert list(leaked_tracers(model)) == []
-    layer.kept = {"deep": [1, (Tracer(),)]}
-    [found] = leaked_tracers(model)
-    assert (found.kind, found.where, found.detail) == (
-        "leaked_tracer",
-        "the layer 'counting' (Counting)",
-        "kept",
-    )
 
 
 def test_model_that_trains_as_it_should_shows_nothing(model):

@@ -217,6 +217,15 @@ def test_buckets_are_an_error_with_tensorflow(case):
     ]
 
 
+@pytest.mark.parametrize(("categories", "told"), [(None, 0), (2**31, 0), (2**31 + 1, 1)])
+def test_codes_that_int32_cannot_tell_apart_are_reported(case, categories, told):
+    column = {"name": "user", "dtype": "int64", "shape": [1], "categories": categories}
+    found = [each for each in findings(case(features=(column,))) if each.rule == "wide_integers"]
+    assert [each.message.startswith("the column user has 2,147,483,649 codes") for each in found] == [
+        True
+    ] * told
+
+
 def test_nothing_is_said_of_regions_that_are_not_known(case):
     assert findings(case(data_regions={"gs://trips": "EU"})) == ()
 

@@ -1,0 +1,221 @@
+"""Finds what the user's Python objects keep from one trace of a step to the next.
+
+Those are the layers, losses, metrics, optimizer and schedule of classes of their own, with the attributes
+that their code names, functions of their own with the variables around them, and their modules' globals.
+"""
+
+import inspect
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import CellType, CodeType, ModuleType
+from typing import Any
+from unittest import mock
+
+import keras
+import numpy as np
+
+from slipway.components.preflight.question_and_answer import Trait
+from slipway.components.preflight.traced_program import constants_of
+from slipway.components.trainer.trace_error import layer_and_line
+from slipway.components.trainer.user_model import own_line
+
+MOST_VALUES = 100_000
+"""Containers and arrays of more values are not compared."""
+_NAN = object()
+"""Stands for NaN, which does not equal itself."""
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_KINDS = (
+    (keras.Model, "the model"),
+    (keras.layers.Layer, "the layer"),
+    (keras.losses.Loss, "the loss"),
+    (keras.metrics.Metric, "the metric"),
+    (keras.optimizers.Optimizer, "the optimizer"),
+)
+_INT32 = np.iinfo(np.int32)
+_EMPTY = CellType()
+
+
+def kept_values(model: Any, dotted_path: str) -> dict[tuple[str, str], object]:
+    """Return the plain values that the user's objects hold, by object and name.
+
+    Args:
+        model: a built and compiled model.
+        dotted_path: the dotted path of `build_model`.
+    """
+    return {
+        (owner, name): _frozen(value)
+        for owner, values in _owners(model, dotted_path)
+        for name, value in values.items()
+        if _is_plain(value)
+    }
+
+
+def side_effects(before: dict[tuple[str, str], object], model: Any, dotted_path: str) -> Iterator[Trait]:
+    """Yield a trait for each of the values of `kept_values` that another trace has changed."""
+    for (owner, name), value in kept_values(model, dotted_path).items():
+        if (owner, name) in before and before[owner, name] != value:
+            yield Trait(kind="side_effect", where=owner, detail=name)
+
+
+def leaked_tracers(model: Any, dotted_path: str) -> Iterator[Trait]:
+    """Yield a trait for each name under which the user's objects still hold tensors of a finished trace."""
+    for owner, values in _owners(model, dotted_path):
+        for name, value in values.items():
+            if any(map(_is_tracer, _leaves(value))):
+                yield Trait(kind="leaked_tracer", where=owner, detail=name)
+
+
+def wide_integers(closed: Any, model: Any, dotted_path: str) -> Iterator[Trait]:
+    """Yield a trait for each array of integers beyond int32 of which the program has what JAX left of it.
+
+    Args:
+        closed: a `jax.stages.Traced.jaxpr`.
+    """
+    constants = [
+        each for each in constants_of(closed) if str(getattr(each, "dtype", "")) in ("int32", "uint32")
+    ]
+    for owner, values in _owners(model, dotted_path):
+        for name, value in values.items():
+            if any(_is_cut(array, constants) for array in _leaves(value) if isinstance(array, np.ndarray)):
+                yield Trait(kind="wide_integers", where=owner, detail=name)
+
+
+def _is_cut(array: Any, constants: list[Any]) -> bool:
+    if array.dtype not in (np.int64, np.uint64) or not array.size:
+        return False
+    limits = _INT32 if array.dtype == np.int64 else np.iinfo(np.uint32)
+    if array.min() >= limits.min and array.max() <= limits.max:
+        return False
+    cut = array.astype(limits.dtype)
+    return any(each.shape == cut.shape and (np.asarray(each) == cut).all() for each in constants)
+
+
+@contextmanager
+def fixed_seeds(found: list[tuple[str, str]], dotted_path: str) -> Iterator[None]:
+    """Collect where the user's code seeds NumPy's or Python's random numbers, and with what.
+
+    Args:
+        found: the list to which the places and the seeds are added, in words.
+    """
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        def seeding(*args: Any, **kwargs: Any) -> Any:
+            caller = sys._getframe(1)
+            is_own = own_line([(caller.f_code.co_filename, caller.f_lineno)], dotted_path)
+            if is_own and any(each is not None for each in (*args, *kwargs.values())):
+                found.append((layer_and_line(caller, dotted_path), repr((args, kwargs))))
+            return function(*args, **kwargs)
+
+        return seeding
+
+    with ExitStack() as patched:
+        for owner, name in ((np.random, "default_rng"), (np.random, "seed"), (random, "seed")):
+            function = getattr(owner, name)
+            instead = watched(function)
+            patched.enter_context(mock.patch.object(owner, name, instead))
+            for module in _own_modules(dotted_path):
+                for alias, value in list(vars(module).items()):
+                    if value is function:
+                        patched.enter_context(mock.patch.object(module, alias, instead))
+        yield
+
+
+def _owners(model: Any, dotted_path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the user's objects as words, with the values that they hold by name."""
+    # Keras holds those of model.compile in one metric, and a function in one of its own.
+    metrics = [each for one in model.metrics for each in (one, *getattr(one, "metrics", ()))]
+    objects = [*model._flatten_layers(), *keras.tree.flatten(getattr(model, "loss", None)), *metrics]
+    objects += [getattr(each, "_fn", None) for each in metrics]
+    optimizer = getattr(model, "optimizer", None)
+    objects += [optimizer, getattr(optimizer, "_learning_rate", None)]
+    for each in {id(each): each for each in objects}.values():
+        if inspect.isfunction(each):
+            if not each.__module__.startswith("keras."):
+                yield f"the function {each.__name__!r}", _around(each)
+        elif hasattr(each, "__dict__") and not type(each).__module__.startswith(("keras.", "builtins")):
+            own = _names_of(type(each))
+            named = {name: value for name, value in vars(each).items() if name[0] != "_" or name in own}
+            yield _named(each), named
+    for module in _own_modules(dotted_path):
+        named = {name: value for name, value in vars(module).items() if not name.startswith("__")}
+        yield f"the module {module.__name__}", named
+
+
+def _own_modules(dotted_path: str) -> list[ModuleType]:
+    """Return the loaded modules of the user's code, as `own_line` knows it."""
+    modules = [each for each in list(sys.modules.values()) if isinstance(each, ModuleType)]
+    top = dotted_path.partition(".")[0]
+    named = [each for each in modules if each.__name__.partition(".")[0] == top]
+    return [each for each in named if own_line([(getattr(each, "__file__", None) or "", 1)], dotted_path)]
+
+
+def _around(function: Any) -> dict[str, Any]:
+    """Return the values of the variables of other functions that a function uses."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if cell != _EMPTY}
+
+
+def _names_of(kind: type) -> set[str]:
+    """Return the names that the code of the user's own classes uses, and that of Keras' does not.
+
+    Keras' classes keep what is theirs under names that begin with "_"; so may the user.
+    """
+    own: set[str] = set()
+    others: set[str] = set()
+    for each in kind.__mro__:
+        names = others if each.__module__.startswith(("keras.", "tensorflow.")) else own
+        for value in vars(each).values():
+            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+            if inspect.isfunction(function):
+                names |= set(_names_in(inspect.unwrap(function).__code__))
+    return own - others
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names_in(each)
+
+
+def _named(each: Any) -> str:
+    kind = next((words for base, words in _KINDS if isinstance(each, base)), "the schedule")
+    name = getattr(each, "name", None) or type(each).__name__
+    return f"{kind} {name!r} ({type(each).__name__})"
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return len(value) < MOST_VALUES and all(map(_is_plain, value.values()))
+    if isinstance(value, list | tuple | set):
+        return len(value) < MOST_VALUES and all(map(_is_plain, value))
+    is_small = isinstance(value, np.ndarray) and value.size < MOST_VALUES and value.dtype != object
+    return is_small or isinstance(value, (*_PLAIN, np.generic))
+
+
+def _frozen(value: Any) -> object:
+    if isinstance(value, dict):
+        return tuple((key, _frozen(each)) for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.tobytes())
+    if isinstance(value, set):
+        return frozenset(map(_frozen, value))
+    return value if value == value else _NAN
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple | set):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+def _is_tracer(value: object) -> bool:
+    return any(base.__name__ == "Tracer" for base in type(value).__mro__)

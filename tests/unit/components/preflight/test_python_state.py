@@ -1,0 +1,192 @@
+"""What the user's Python objects keep from trace to trace; traces themselves are tested with JAX."""
+
+import random
+import sys
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from slipway.components.preflight.python_state import (
+    fixed_seeds,
+    kept_values,
+    leaked_tracers,
+    side_effects,
+    wide_integers,
+)
+
+PATH = "state_workload.build_model"
+
+
+class Counting(keras.layers.Layer):
+    """A user's layer that keeps what a call leaves in it."""
+
+    def __init__(self):
+        super().__init__(name="counting")
+        self.calls = 0
+        self.missing = float("nan")
+        self.seen = {"names": ["a"], "array": np.zeros(2)}
+
+    def call(self, inputs):
+        return inputs
+
+
+class Tracer:
+    """Named as JAX's."""
+
+
+@pytest.fixture
+def layer():
+    return Counting()
+
+
+@pytest.fixture
+def model(layer):
+    inputs = keras.Input((4,), name="x")
+    made = keras.Model(inputs, keras.layers.Dense(1)(layer(inputs)))
+    made.compile("adam", "mse")
+    return made
+
+
+def test_value_that_a_call_changes_is_named_with_its_layer(layer, model):
+    before = kept_values(model, PATH)
+    assert list(side_effects(before, model, PATH)) == [], "not even what does not equal itself"
+    layer.calls += 1
+    layer.seen["array"][1] = 3
+    found = list(side_effects(before, model, PATH))
+    assert [(each.kind, each.where) for each in found] == [
+        ("side_effect", "the layer 'counting' (Counting)")
+    ] * 2
+    assert {each.detail for each in found} == {"calls", "seen"}
+
+
+def test_tensor_of_a_trace_is_found_wherever_an_attribute_keeps_it(layer, model):
+    assert list(leaked_tracers(model, PATH)) == []
+    layer.kept = {"deep": [1, (Tracer(),)]}
+    [found] = leaked_tracers(model, PATH)
+    assert (found.kind, found.where, found.detail) == (
+        "leaked_tracer",
+        "the layer 'counting' (Counting)",
+        "kept",
+    )
+
+
+class Weighing(keras.losses.Loss):
+    """A user's loss with a counter of its own."""
+
+    def __init__(self):
+        super().__init__(name="weighing")
+        self._calls = 0
+
+    def call(self, label, answer):
+        self._calls += 1
+        return keras.ops.mean(label - answer)
+
+
+class Watching(keras.metrics.Mean):
+    """A user's metric that keeps what it sees."""
+
+    def update_state(self, label, answer, sample_weight=None):
+        self._seen = answer
+
+
+def test_losses_and_metrics_are_looked_at_too(model):
+    loss, metric = Weighing(), Watching(name="watching")
+    model.compile("adam", loss, metrics=[metric])
+    model.train_on_batch(np.zeros((2, 4)), np.zeros((2, 1)))
+    before = kept_values(model, PATH)
+    loss._calls += 1
+    metric._seen = Tracer()
+    assert [(each.where, each.detail) for each in side_effects(before, model, PATH)] == [
+        ("the loss 'weighing' (Weighing)", "_calls")
+    ]
+    assert [(each.where, each.detail) for each in leaked_tracers(model, PATH)] == [
+        ("the metric 'watching' (Watching)", "_seen")
+    ]
+
+
+def test_variables_around_a_loss_function(model):
+    times = [0]
+
+    def loss(label, answer):
+        times[0] += 1
+        return keras.ops.mean(label - answer)
+
+    model.compile("adam", loss)
+    before = kept_values(model, PATH)
+    times[0] += 1
+    assert [(each.where, each.detail) for each in side_effects(before, model, PATH)] == [
+        ("the function 'loss'", "times")
+    ]
+
+
+def test_what_keras_keeps_under_its_own_names_is_not_the_users(layer, model):
+    before = kept_values(model, PATH)
+    kept = {name for owner, name in before if "counting" in owner}
+    assert kept >= {"calls", "missing", "seen"}
+    assert not [name for name in kept if name.startswith("_")]
+    layer._called = "otherwise"
+    layer._losses.append(Tracer())
+    assert list(side_effects(before, model, PATH)) == []
+    assert list(leaked_tracers(model, PATH)) == []
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module of the user's."""
+    (tmp_path / "state_workload.py").write_text(
+        "from numpy.random import default_rng\nimport random\nCALLS = 0\nKEPT = []\n"
+        "def drawn(seed):\n    return default_rng(seed)\n"
+        "def seeded(seed):\n    random.seed(seed)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import state_workload
+
+    yield state_workload
+    del sys.modules["state_workload"]
+
+
+def test_globals_of_the_users_modules(model, own):
+    before = kept_values(model, PATH)
+    own.CALLS += 1
+    own.KEPT.append(Tracer())
+    assert [(each.where, each.detail) for each in side_effects(before, model, PATH)] == [
+        ("the module state_workload", "CALLS")
+    ]
+    assert [(each.where, each.detail) for each in leaked_tracers(model, PATH)] == [
+        ("the module state_workload", "KEPT")
+    ]
+
+
+def test_seeds_of_the_users_code_are_collected_with_their_line(own):
+    found = []
+    state, functions = random.getstate(), (own.default_rng, random.seed)
+    with fixed_seeds(found, PATH):
+        assert own.drawn(7).integers(9) == np.random.default_rng(7).integers(9)
+        own.drawn(None)
+        own.seeded(3)
+    random.setstate(state)
+    # That line only: this test is no code of the user's.
+    assert found == [
+        ("state_workload.py, line 6", "((7,), {})"),
+        ("state_workload.py, line 8", "((3,), {})"),
+    ]
+    assert (own.default_rng, random.seed) == functions
+
+
+@pytest.mark.parametrize(
+    ("array", "in_program", "told"),
+    [
+        (np.array([1, 2**33 + 5]), np.array([1, 5], np.int32), True),
+        (np.array([1, 2**33 + 5]), np.array([1, 6], np.int32), False),  # it is not part of the program
+        (np.array([1, 2**31 - 1]), np.array([1, 2**31 - 1], np.int32), False),
+        (np.array([2.0**40]), np.array([0], np.int32), False),
+        (np.array([2**40 + 1], np.uint64), np.array([1], np.uint32), True),
+    ],
+)
+def test_integers_beyond_32_bits_that_the_program_has_what_is_left_of(layer, model, array, in_program, told):
+    layer.table = {"codes": [array]}
+    program = SimpleNamespace(consts=[in_program], jaxpr=SimpleNamespace(eqns=[]))
+    found = list(wide_integers(program, model, PATH))
+    assert [(each.kind, each.detail) for each in found] == [("wide_integers", "table")] * told
