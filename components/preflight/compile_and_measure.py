@@ -22,8 +22,11 @@ from typing import Any
 
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.large_imports import large_imports
+from slipway.components.preflight import traced_program
 from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS, largest_batch
+from slipway.components.preflight.program_costs import missing_program, without_program
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Trait
+from slipway.components.preflight.traced_program import Where, callbacks_in, place_of
 from slipway.components.preflight.training_step import TrainingStep
 
 JAX_STEP = (
@@ -77,23 +80,27 @@ def answer_to(question: Question) -> Answer:
     with large_imports():
         import keras
 
+        from slipway.components.preflight.definitions import definitions
         from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
 
     # Keras rebuilds errors to add the call's arguments, which fails for JAX's: they take more than a message.
     keras.config.disable_traceback_filtering()
     found: list[Trait] = []
-    with only_shapes_of_large_weights(), casts(found, question.model):
-        answer = _answer(question)
+    with (
+        only_shapes_of_large_weights(),
+        casts(found, question.model),
+        definitions(question.model) as lines,
+    ):
+        answer = _answer(question, lines)
     return replace(answer, traits=tuple(dict.fromkeys((*answer.traits, *found))))
 
 
-def _answer(question: Question) -> Answer:
+def _answer(question: Question, lines: Any) -> Answer:
     import keras
 
     from slipway.components.preflight.lengths import judge_lengths
     from slipway.components.preflight.model_traits import traits_of
     from slipway.components.preflight.shapes import layers_of
-    from slipway.components.preflight.traced_program import callbacks_in
     from slipway.components.trainer.buckets import Buckets
     from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
@@ -142,6 +149,7 @@ def _answer(question: Question) -> Answer:
         "layers": layers_of(
             model,
             {name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in inputs.items()},
+            line_of=lines.of,
         ),
         "variables": tuple(each.path for each in model.trainable_variables),
     }
@@ -149,12 +157,16 @@ def _answer(question: Question) -> Answer:
         require_known_shapes(model)
     except ComponentError as error:
         layer = re.search(r"the layer '([^']*)'", error.message)
-        return refused(error.message, layer=layer[1] if layer else "", remedy=error.hint)
+        name = layer[1] if layer else ""
+        line = next((each.line for each in facts["layers"] if each.name == name), "")
+        words = f"{error.message} ({line})" if line else error.message
+        return refused(words, layer=name, remedy=error.hint)
     if words := _wrong_train_step(model):
         return refused(words, cause="tensorflow", remedy=JAX_STEP)
     try:
         step = TrainingStep(model, features, question)
-        traced, found, leaking = _traced(step, model, question)
+        where = _places(model, question)
+        traced, found, leaking = _traced(step, model, question, where)
     except SlipwayError:
         raise
     except Exception as error:  # the user's code, and all that it calls, may raise anything
@@ -168,13 +180,16 @@ def _answer(question: Question) -> Answer:
             found = (*found, *judge_lengths(model, features, question, buckets))
     except ComponentError as error:
         return refused(error.message, cause="shape", remedy=error.hint)
-    facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
-    facts["traits"] = (*traits_of(model, question), *_train_step_of_jax(model), *found)
+    facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where)))
+    facts["traits"] = (*traits_of(model, question, lines), *_train_step_of_jax(model), *found)
     if words := step.undivided:
         return refused(words, cause="layout", remedy=NO_PADDING)
     facts["state_bytes"] = step.state_bytes
     facts["mesh"] = step.mesh_axes
     first = step.compiled(question.batch_size, fast=question.is_fast)
+    if missing := missing_program(first.error):
+        place = place_of(missing, traced.jaxpr.jaxpr, where)
+        first = without_program(first, missing, place)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
         ends = time.monotonic() + question.search_s
@@ -211,19 +226,8 @@ def _train_step_of_jax(model: Any) -> tuple[Trait, ...]:
     )
 
 
-def _traced(step: TrainingStep, model: Any, question: Question) -> tuple[Any, tuple[Trait, ...], str | None]:
-    """Trace the step twice; return the second trace, the traits found in it and by comparing the two, and
-    the place where the first one, as the training's only one, uses a tensor of a trace before (or None)."""
-    import jax
-
-    from slipway.components.preflight import traced_program
-    from slipway.components.preflight.python_state import (
-        fixed_seeds,
-        kept_values,
-        leaked_tracers,
-        side_effects,
-        wide_integers,
-    )
+def _places(model: Any, question: Question) -> Where:
+    """Return the function that says where in the user's model and code an equation comes from."""
     from slipway.components.trainer.user_model import own_line
 
     layers = {each.name for each in model._flatten_layers(include_self=False)}
@@ -234,6 +238,24 @@ def _traced(step: TrainingStep, model: Any, question: Question) -> tuple[Any, tu
         line = own_line([(each.file_name, each.line_num) for each in reversed(frames)], question.model)
         layer = traced_program.layer_of(str(source.name_stack), layers)
         return ", ".join(filter(None, (f"the layer {layer!r}" if layer else "", line)))
+
+    return where
+
+
+def _traced(
+    step: TrainingStep, model: Any, question: Question, where: Where
+) -> tuple[Any, tuple[Trait, ...], str | None]:
+    """Trace the step twice; return the second trace, the traits found in it and by comparing the two, and
+    the place where the first one, as the training's only one, uses a tensor of a trace before (or None)."""
+    import jax
+
+    from slipway.components.preflight.python_state import (
+        fixed_seeds,
+        kept_values,
+        leaked_tracers,
+        side_effects,
+        wide_integers,
+    )
 
     seeds: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
     with fixed_seeds(seeds[0], question.model):

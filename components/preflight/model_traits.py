@@ -14,6 +14,7 @@ from typing import Any
 
 import keras
 
+from slipway.components.preflight.definitions import Definitions
 from slipway.components.preflight.question_and_answer import Question, Trait
 from slipway.components.trainer.compile_options import unsynchronized
 from slipway.components.trainer.trace_error import layer_and_line
@@ -93,25 +94,27 @@ def casts(found: list[Trait], dotted_path: str) -> Iterator[None]:
         yield
 
 
-def traits_of(model: Any, question: Question) -> Iterator[Trait]:
+def traits_of(model: Any, question: Question, lines: Definitions) -> Iterator[Trait]:
     """Yield the traits that follow from the model's settings and layers.
 
     Args:
         model: a built model whose optimizer has its variables.
+        lines: of the user's code that made it.
     """
     if model.run_eagerly:
-        yield Trait(kind="run_eagerly")
+        yield Trait(kind="run_eagerly", where=lines.of_compile(model))
     if not model.trainable_variables and model.variables:
-        yield Trait(kind="frozen")
+        yield Trait(kind="frozen", where=lines.of_compile(model))
     if question.replicas > 1 and (names := unsynchronized(model).split(", ")) != [""]:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         yield Trait(kind="batch_norm", where=f"{', '.join(names[:3])}{more}")
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.Embedding) and layer.built and layer.trainable:
-            yield from _sparsely_used(layer, model, question)
+            where = ", ".join(filter(None, (f"the layer {layer.name!r}", lines.of(layer))))
+            yield from _sparsely_used(layer, model, question, where)
 
 
-def _sparsely_used(layer: Any, model: Any, question: Question) -> Iterator[Trait]:
+def _sparsely_used(layer: Any, model: Any, question: Question, where: str) -> Iterator[Trait]:
     shape = tuple(layer.embeddings.shape)
     table_bytes = math.prod(shape) * 4
     try:
@@ -127,7 +130,7 @@ def _sparsely_used(layer: Any, model: Any, question: Question) -> Iterator[Trait
     if copies > 1 and table_bytes >= LARGE_TABLE_BYTES and looked_up < SPARSE_SHARE * shape[0]:
         yield Trait(
             kind="whole_table",
-            where=f"the layer {layer.name!r}",
+            where=where,
             detail=f"{shape[0]:,} rows and the optimizer's {copies} numbers for each of their values, "
             f"{(1 + copies) * table_bytes / 2**30:.1f} GiB, for at most {looked_up:,} rows",
         )

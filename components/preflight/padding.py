@@ -25,6 +25,7 @@ class Waste:
     """The waste of a layer that needs much padding.
 
     Attributes:
+        layer: its name, and the line of the user's code that made it.
         units: the number of its units (outputs, features or filters).
         better: a number of units with less padding that costs the matrix unit no more time.
         share: the share of the layer's operations that is wasted, > 0 and < 1.
@@ -65,7 +66,7 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
             continue
         found.append(
             Waste(
-                layer=layer.name,
+                layer=layer.place,
                 units=units,
                 better=_better(units, unit),
                 share=share,

@@ -4,13 +4,17 @@ The program is read through its methods only; JAX is not imported.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from slipway.components.preflight.hlo import collectives
 from slipway.components.preflight.memory_fit import held_bytes, shortage
 from slipway.components.preflight.question_and_answer import Collective, Compiled, Slice
 from slipway.components.preflight.torus import span
+from slipway.components.preflight.traced_program import layer_of
+
+_NO_PROGRAM = re.compile(r"translation rule for primitive '(\w+)' not found for platform")
 
 
 def program_costs(
@@ -63,14 +67,38 @@ def _collectives(text: str, where: Slice, devices: Sequence[Any]) -> Iterator[Co
         )
 
 
-def refusal(batch_size: int, message: str, *, compile_s: float) -> Compiled:
-    """Return the report on a step that the compiler refuses with this message."""
+def missing_program(message: str) -> str:
+    """Return the operation that JAX's error says it has no program for on this platform; "" for another."""
+    found = _NO_PROGRAM.search(message)
+    return found[1] if found else ""
+
+
+def without_program(refused: Compiled, operation: str, place: str) -> Compiled:
+    """Return the report on a refused step with the words that no TPU computes an operation.
+
+    Args:
+        place: the layer and line of the user's code, in words; "" if unknown.
+    """
+    words = f"the operation {operation!r} has no program for a TPU"
+    return replace(
+        refused,
+        error=f"{place}: {words}" if place else words,
+        error_remedy="another way to compute it, in keras.ops; or compute it in preprocessing_fn",
+    )
+
+
+def refusal(batch_size: int, message: str, *, compile_s: float, layers: Collection[str] = ()) -> Compiled:
+    """Return the report on a step that the compiler refuses with this message.
+
+    Args:
+        layers: the names of the model's layers.
+    """
     short = shortage(message)
-    layer = re.search(r'op_name="[^"]*?\)/([^/"]+)/', message)
+    names = re.search(r'op_name="([^"]*)"', message)
     return Compiled(
         batch_size=batch_size,
         error=" ".join(message.split())[:400] or "the compiler gave no reason",
-        error_layer=layer[1] if layer else "",
+        error_layer=layer_of(names[1], layers) if names else "",
         is_out_of_memory=short is not None,
         peak_bytes=short.needed_bytes if short else 0,
         available_bytes=short.available_bytes if short else 0,

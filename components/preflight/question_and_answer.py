@@ -79,6 +79,7 @@ class Layer:
         kind: the name of its class.
         matrices: the shapes of its trainable weights of rank 2 and more.
         positions: how often they are used for one example: once, or at each position of a sequence or image.
+        line: the line of the user's code that made it, such as "model.py, line 12"; "" if unknown.
     """
 
     name: str
@@ -87,11 +88,17 @@ class Layer:
     positions: int = 1
     is_output: bool = False
     dtype: str = "float32"
+    line: str = ""
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Layer":
         """Read the plain values of `asdict`."""
         return cls(**{**values, "matrices": tuple(tuple(shape) for shape in values["matrices"])})
+
+    @property
+    def place(self) -> str:
+        """The name, and the line if it is known."""
+        return f"{self.name} ({self.line})" if self.line else self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +173,7 @@ class Answer:
         parameters: the number of the model's weights.
         policy: the Keras dtype policy under which the model was built.
         variables: the paths of all trainable weights.
-        callbacks: the primitives that call back to the host, with the layers that they come from.
+        callbacks: the primitives that call back to the host, with the layers and lines that they come from.
         fits_batch: the largest global batch that was compiled and fits; None if not searched, or none fits.
         fails_batch: the smallest global batch that was compiled and does not fit; None if none was found.
         is_fast: whether the step was compiled with the compiler's least effort.

@@ -1,7 +1,7 @@
 """Reads from a built Keras model the facts about its layers that the rules need."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,9 @@ from slipway.components.preflight.padding import MATRIX_LAYERS
 from slipway.components.preflight.question_and_answer import Layer
 
 
-def layers_of(model: Any, inputs: Any = None) -> tuple[Layer, ...]:
+def layers_of(
+    model: Any, inputs: Any = None, *, line_of: Callable[[Any], str] = lambda _: ""
+) -> tuple[Layer, ...]:
     """Return the layers of a model, including those in nested models.
 
     Args:
@@ -20,6 +22,7 @@ def layers_of(model: Any, inputs: Any = None) -> tuple[Layer, ...]:
         inputs: KerasTensors with which to call a model of a custom class, which has no graph: only a call
             shows how its layers are connected. With None, the positions of such a model's layers are 1, and
             no layer is an output.
+        line_of: returns the line of the user's code that made a layer; "" if unknown.
     """
     calls = _Calls.of_graph(model) if getattr(model, "outputs", None) else _Calls.recorded(model, inputs)
     return tuple(
@@ -30,6 +33,7 @@ def layers_of(model: Any, inputs: Any = None) -> tuple[Layer, ...]:
             positions=_positions(layer, calls.answers.get(id(layer), [])),
             is_output=id(layer) in calls.outputs,
             dtype=layer.dtype_policy.compute_dtype or "float32",
+            line=line_of(layer),
         )
         for layer in model._flatten_layers(include_self=False)
         if not isinstance(layer, keras.Model)

@@ -147,7 +147,7 @@ def _precision(evidence: Evidence) -> Iterator[Finding]:
             remedy="train.precision: auto",
         )
     elif evidence.answer and (
-        half := [each.name for each in evidence.answer.layers if each.dtype == "float16"]
+        half := [each.place for each in evidence.answer.layers if each.dtype == "float16"]
     ):
         yield Finding(
             rule="float16",
@@ -156,7 +156,7 @@ def _precision(evidence: Evidence) -> Iterator[Finding]:
             remedy="give these layers no dtype, or mixed_bfloat16",
         )
     if evidence.answer and (
-        wide := [each.name for each in evidence.answer.layers if each.dtype == "float64"]
+        wide := [each.place for each in evidence.answer.layers if each.dtype == "float64"]
     ):
         yield Finding(
             rule="float64",

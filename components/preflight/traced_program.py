@@ -111,14 +111,25 @@ def difference(first: Any, second: Any, where: Where) -> Trait | None:
     return None
 
 
-def callbacks_in(jaxpr: Any) -> Iterator[str]:
-    """Yield the calls back to the host in a traced program, each with the name stack of its trace."""
+def callbacks_in(jaxpr: Any, where: Where) -> Iterator[str]:
+    """Yield the calls back to the host in a traced program, each with the place that it comes from."""
     for equation in jaxpr.eqns:
         if equation.primitive.name in CALLBACKS:
-            where = str(equation.source_info.name_stack)
-            yield f"{equation.primitive.name}{f' in {where}' if where else ''}"
+            place = where(equation)
+            yield f"{equation.primitive.name}{f' in {place}' if place else ''}"
         for inner in _within(equation):
-            yield from callbacks_in(inner)
+            yield from callbacks_in(inner, where)
+
+
+def place_of(primitive: str, jaxpr: Any, where: Where) -> str:
+    """Return the place of the first equation of a primitive that has one; "" if none has."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == primitive and (place := where(equation)):
+            return place
+        for inner in _within(equation):
+            if place := place_of(primitive, inner, where):
+                return place
+    return ""
 
 
 def layer_of(name_stack: str, layers: Collection[str]) -> str:

@@ -64,7 +64,8 @@ class TrainingStep:
             lowered = self.traced(batch_size).lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
             program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
-            return refusal(batch_size, str(error), compile_s=time.monotonic() - began)
+            layers = {each.name for each in self._model._flatten_layers(include_self=False)}
+            return refusal(batch_size, str(error), compile_s=time.monotonic() - began, layers=layers)
         compile_s = time.monotonic() - began
         return program_costs(
             program,

@@ -643,20 +643,20 @@ def complex128_in_a_layer(features, _):
     return through(features, lambda values: ops.real(ops.cast(values, "complex128")))
 
 
-@right("run_eagerly", remedy="run_eagerly=False")
+@right("run_eagerly", says="judged_models.py, line", remedy="run_eagerly=False")
 def eager(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), run_eagerly=True)
 
 
-@right("run_eagerly", remedy="run_eagerly=False")
+@right("run_eagerly", says="judged_models.py, line", remedy="run_eagerly=False")
 def eager_and_not_built(features, _):
     model = Subclassed()
     model.compile("adam", "mse", run_eagerly=True)
     return model
 
 
-@right("frozen", remedy="trainable = True")
+@right("frozen", says="judged_models.py, line", remedy="trainable = True")
 def nothing_to_train(features, _):
     x = given(features)
     model = answered(x, layers.Dense(256)(x))
@@ -665,7 +665,7 @@ def nothing_to_train(features, _):
     return model
 
 
-@right("callback", remedy="remove prints")
+@right("callback", says="the layer 'culprit', judged_models.py, line", remedy="remove prints")
 def a_print(features, _):
     import jax
 
@@ -823,13 +823,28 @@ def series_in_buckets(features, _):
     return answered(x, layers.GRU(128)(steps))
 
 
+@right(
+    ERROR,
+    says="'culprit', judged_models.py, line",
+    remedy="another way to compute it",
+    needs_compiler=True,
+)
+def eigenvalues_of_a_matrix(features, _):
+    import jax
+
+    def call(values):
+        return values + ops.sum(ops.real(jax.numpy.linalg.eig(jax.lax.stop_gradient(values[:256]))[0]))
+
+    return through(features, call)
+
+
 # ------------------------------------------------------------------------- what costs, or does not fit
 @right("batch_padding", says="2 examples a core", remedy="64", slice="v5e-8", batch_size=16)
 def few_examples_normalized(features, _):
     return normalized_by_replica(features, _)
 
 
-@right("float16", says="half: float16", remedy="mixed_bfloat16")
+@right("float16", says="half (judged_models.py, line", remedy="mixed_bfloat16")
 def a_layer_of_half_precision(features, _):
     x = given(features)
     return answered(x, layers.Dense(256, dtype="mixed_float16", name="half")(x))
@@ -871,7 +886,7 @@ def long_sequence(features, _):
     return answered(x, layers.GRU(128)(x))
 
 
-@right("whole_table", says="2,000,000 rows", **CODES, remedy="adafactor")
+@right("whole_table", says="the layer 'embedding', judged_models.py, line", **CODES, remedy="adafactor")
 def large_vocabulary(features, _):
     x = given(features, "int32")
     codes = layers.Embedding(2_000_000, 128)(x)

@@ -10,6 +10,7 @@ import keras
 import pytest
 
 from slipway.components.preflight import model_traits
+from slipway.components.preflight.definitions import Definitions
 from slipway.components.preflight.model_traits import traits_of
 
 
@@ -23,7 +24,7 @@ def model():
 
 def kinds(model, *, batch_size=8, replicas=1):
     question = SimpleNamespace(batch_size=batch_size, replicas=replicas)
-    return [trait.kind for trait in traits_of(model, question)]
+    return [trait.kind for trait in traits_of(model, question, Definitions())]
 
 
 def test_model_that_trains_as_it_should_shows_nothing(model):
@@ -48,7 +49,7 @@ def test_layers_that_normalise_each_replica_by_itself_are_named_up_to_three():
     made = keras.Model(inputs, keras.layers.Dense(1)(outputs))
     made.compile("adam", "mse")
     assert kinds(made) == []
-    [found] = traits_of(made, SimpleNamespace(batch_size=8, replicas=2))
+    [found] = traits_of(made, SimpleNamespace(batch_size=8, replicas=2), Definitions())
     assert found.kind == "batch_norm"
     assert found.where.endswith(" and 2 more")
 
@@ -64,7 +65,7 @@ def test_table_of_which_a_step_looks_up_little(monkeypatch, optimizer, batch_siz
     made = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.Concatenate()(towers)))
     made.compile(optimizer, "mse")
     made.optimizer.build(made.trainable_variables)
-    found = list(traits_of(made, SimpleNamespace(batch_size=batch_size, replicas=1)))
+    found = list(traits_of(made, SimpleNamespace(batch_size=batch_size, replicas=1), Definitions()))
     assert [each.kind for each in found] == ["whole_table"] * told
     if told:
         assert found[0].where == "the layer 'left_table'"

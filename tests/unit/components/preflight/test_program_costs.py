@@ -5,7 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from slipway.components.preflight.program_costs import program_costs, refusal
+from slipway.components.preflight.program_costs import (
+    missing_program,
+    program_costs,
+    refusal,
+    without_program,
+)
 from slipway.components.preflight.question_and_answer import Slice
 
 ONE = Slice(name="v5e-4", generation="v5e", devices=4, topology="2x2", memory_bytes=2**34)
@@ -49,11 +54,24 @@ def test_memory_and_collectives_of_a_cpu_say_nothing_of_a_tpu(program):
 def test_refusal_for_lack_of_memory_has_its_numbers_and_the_layer():
     told = refusal(
         8,
-        'RESOURCE_EXHAUSTED: Used 20.00G of 15.75G hbm. op_name="jit(step)/wide/dot_general"',
+        'RESOURCE_EXHAUSTED: Used 20.00G of 15.75G hbm. op_name="jit(step)/jvp(functional)/wide/dot_general"',
         compile_s=1.5,
+        layers={"wide", "narrow"},
     )
 
     assert told.is_out_of_memory
     assert (told.peak_bytes, told.available_bytes) == (20 * 2**30, round(15.75 * 2**30))
     assert told.error_layer == "wide"
     assert told.compile_s == 1.5
+
+
+def test_operation_without_a_program_is_told_in_plain_words():
+    message = "MLIR translation rule for primitive 'eig' not found for platform tpu"
+    refused = refusal(8, message, compile_s=1.5)
+
+    told = without_program(refused, missing_program(refused.error), "the layer 'culprit', model.py, line 3")
+
+    assert told.error == "the layer 'culprit', model.py, line 3: the operation 'eig' has no program for a TPU"
+    assert "keras.ops" in told.error_remedy
+    assert without_program(refused, "eig", "").error == "the operation 'eig' has no program for a TPU"
+    assert missing_program("RESOURCE_EXHAUSTED: Used 20.00G of 15.75G hbm.") == ""

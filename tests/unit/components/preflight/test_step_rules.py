@@ -226,6 +226,17 @@ def test_codes_that_int32_cannot_tell_apart_are_reported(case, categories, told)
     ] * told
 
 
+def test_layers_are_named_with_the_line_that_made_them(case):
+    layers = (
+        Layer(name="half", kind="Dense", matrices=((256, 130),), dtype="float16", line="model.py, line 3"),
+        Layer(name="wide", kind="Dense", matrices=((130, 128),), dtype="float64", line="model.py, line 4"),
+    )
+    told = {each.rule: each.message for each in findings(case(layers=layers))}
+    assert told["padding"].startswith("layer half (model.py, line 3): 130 units")
+    assert told["float16"].startswith("half (model.py, line 3): ")
+    assert told["float64"].startswith("wide (model.py, line 4): ")
+
+
 def test_nothing_is_said_of_regions_that_are_not_known(case):
     assert findings(case(data_regions={"gs://trips": "EU"})) == ()
 

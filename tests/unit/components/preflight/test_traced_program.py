@@ -135,9 +135,28 @@ def test_large_constants_are_taken_to_be_the_same(monkeypatch):
 def test_callbacks_are_found_within_other_equations():
     inner = Plain(eqns=[equation("pure_callback", stack="jvp(numpy_double)")], invars=[])
 
-    found = list(traced_program.callbacks_in(Plain(eqns=[equation("jit", jaxpr=inner)])))
+    program = Plain(eqns=[equation("jit", jaxpr=inner)])
+    found = list(traced_program.callbacks_in(program, lambda _: "the layer 'numpy_double', model.py, line 3"))
 
-    assert found == ["pure_callback in jvp(numpy_double)"]
+    assert found == ["pure_callback in the layer 'numpy_double', model.py, line 3"]
+    assert list(traced_program.callbacks_in(program, lambda _: "")) == ["pure_callback"]
+
+
+def test_constants_of_programs_within_a_program_are_its_own_too():
+    inner = program([], consts=["inner"])
+    outer = program([equation("jit", jaxpr=inner), equation("scan", branches=[inner])], consts=["outer"])
+    assert list(traced_program.constants_of(outer)) == ["outer", "inner", "inner"]
+
+
+def test_place_of_an_operation_is_that_of_its_first_equation_that_has_one():
+    nowhere, there = equation("eig"), equation("eig")
+    program = Plain(eqns=[nowhere, equation("jit", jaxpr=Plain(eqns=[equation("add"), there], invars=[]))])
+
+    def where(each):
+        return "model.py, line 3" if each is there else "" if each is nowhere else "elsewhere"
+
+    assert traced_program.place_of("eig", program, where) == "model.py, line 3"
+    assert traced_program.place_of("schur", program, where) == ""
 
 
 @pytest.mark.parametrize(
