@@ -113,8 +113,9 @@ def test_cloud_storage_that_refuses_is_reported(google, workload, monkeypatch, c
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(401, "answers 401"), (403, "answers 403"), (429, "answers 429"), (500, "answers 500"),
-     (0, "does not answer (ReadTimeout)")],
+    [(401, "answers 401; a private image needs: docker login 127."),
+     (403, "answers 403; a private image needs: docker login 127."),
+     (429, "answers 429"), (500, "answers 500"), (0, "does not answer (ReadTimeout)")],
 )  # fmt: skip
 def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypatch, code, words):
     monkeypatch.setattr("slipway.pipeline.cloud.services.image_registry._TIMEOUT_S", 0.2)
@@ -126,8 +127,9 @@ def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypat
     image = f"{google.address.removeprefix('http://')}/slipway:1.0"
     notes = list(vertex.check(places={"cloud.root": "gs://my-bucket/pipelines"}, images={image: ""}))
     assert notes[0] == "not checked: gs://my-bucket, whose settings you may not see (storage.buckets.get)"
-    assert notes[1].startswith(f"not checked: the image {image};")
-    assert notes[1].endswith(words)
+    host = image.partition("/")[0]
+    assert notes[1].startswith(f"not checked: the image {image}; {host} {words}")
+    assert ("docker login" in notes[1]) == (code in (401, 403))
 
 
 def test_unsafe_endpoint_is_refused(workload):
