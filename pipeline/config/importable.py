@@ -9,7 +9,6 @@ import ast
 import importlib.util
 import pkgutil
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
@@ -18,6 +17,7 @@ from typing import Literal
 
 import slipway
 from slipway.components.nearest import nearest
+from slipway.components.parsed_source import parsed_source
 
 
 def find_import_problem(
@@ -240,9 +240,7 @@ def _names_in(folder: Path | None) -> list[str]:
 
 def _parsed(file: Path, shown: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # for instance of an invalid escape in user code
-            return ast.parse(file.read_bytes())
+        return parsed_source(file.read_bytes())
     except SyntaxError as error:
         raise _BrokenError(f"{shown}:{error.lineno or 1}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError, OSError) as error:

@@ -9,13 +9,13 @@ import ast
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import NamedTuple
 
+from slipway.components.parsed_source import parsed_source
 from slipway.pipeline.errors import PipelineError
 
 # In the order in which Python's own finder prefers them.
@@ -115,10 +115,7 @@ _NOTHING = _Imports(frozenset(), frozenset())
 
 def _imports_of(source: bytes) -> _Imports:
     try:
-        with warnings.catch_warnings():
-            # An invalid escape in user code would warn here, or raise if warnings are errors.
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+        tree = parsed_source(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # Python cannot parse the source
         return _NOTHING
     references: set[tuple[int, str]] = set()

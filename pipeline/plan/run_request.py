@@ -16,6 +16,7 @@ from slipway.components.ingest.query.tables import SQL, QueryError
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
 from slipway.components.ingest.spans import at_span, by_span, span_kind, span_number
 from slipway.components.nearest import nearest
+from slipway.components.parsed_source import parsed_source
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.config.importable import read_module
@@ -256,7 +257,7 @@ def _how_made(folder: Path, config: WorkloadConfig) -> str:
     sources = [PROJECT_ROOT / each for each in source_patterns(config.data).values()]
     if not script.is_file() or any(each.exists() or each.parent != folder for each in sources):
         return ""
-    words = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    words = ast.get_docstring(parsed_source(script.read_text(encoding="utf-8"))) or ""
     lines = [line.partition("  #")[0].strip() for line in words.split("\n") if line.startswith("    ")]
     return f"{' && '.join(lines)}   # see {os.path.relpath(script, PROJECT_ROOT)}" if lines else ""
 
