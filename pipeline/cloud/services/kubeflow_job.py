@@ -176,21 +176,29 @@ def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, obj
 
 
 def kubeflow_cron(when: ScheduleConfig) -> str:
-    """Return the cron expression for Kubeflow Pipelines: seconds first, Sunday is 0, UTC by default.
+    """Return the cron expression for Kubeflow Pipelines: seconds first, Sunday is 0, UTC.
 
-    Source: kfp.Client.create_recurring_run, and github.com/robfig/cron v1, with which the backend parses
+    Source: kfp.Client.create_recurring_run, and github.com/robfig/cron 1.2.0, with which the backend parses
     it.
+
+    Raises:
+        ConfigError: the schedule has another time zone, for which that parser has no `TZ=`.
     """
+    if when.time_zone != "UTC":
+        raise ConfigError(
+            f"cloud.schedule.time_zone: {when.time_zone} cannot be that of a schedule on Kubeflow Pipelines: "
+            "its cron is in UTC, or in the zone that the installation sets for all (CRON_SCHEDULE_TIMEZONE)",
+            hint="set time_zone: UTC, and write the hours of cloud.schedule.cron in UTC (or in that zone)",
+        )
     *fields, days = when.cron.split()
-    cron = " ".join(["0", *fields, ",".join(_without_7(part) for part in days.split(","))])
-    return cron if when.time_zone == "UTC" else f"TZ={when.time_zone} {cron}"
+    return " ".join(["0", *fields, ",".join(_without_7(part) for part in days.split(","))])
 
 
 def _without_7(days: str) -> str:
     """Return the days of a part of cron's last field, without a 7 for Sunday, e.g. `5,6,0` for `5-7`."""
     ends, _, step = days.partition("/")
     first, _, last = ends.partition("-")
-    if "7" not in (first, last):
+    if "7" not in (first.lstrip("0"), last.lstrip("0")):
         return days
     least = DAYS.index(first.lower()) if first.lower() in DAYS else int(first)
     return ",".join(str(day % 7) for day in range(least, 8, int(step or 1)))

@@ -97,7 +97,7 @@ class KubeflowApi:
     def create_recurring(self, query, body):
         made = self.checked(_read("V2beta1RecurringRun", body))
         cron = made["trigger"]["cron_schedule"]["cron"]
-        if len(cron.removeprefix("TZ=Europe/Berlin ").split()) != 6:
+        if len(cron.split()) != 6:  # robfig/cron 1.2.0 has no TZ=
             raise Refused(400, f"Invalid cron schedule: {cron}")
         number = len(self.recurring)
         status = {"recurring_run_id": f"s{number}", "status": "ENABLED", "number": number}

@@ -231,14 +231,14 @@ def test_missing_address_is_named_with_the_way_to_one(service, workload):
 def test_recurring_run_is_made_as_the_profile_says(service, chosen, name):
     made = schedule.create(
         chosen(
-            "cloud.schedule={cron: 30 2 * * 7, time_zone: Europe/Berlin, start: '2027-01-01'}",
+            "cloud.schedule={cron: 30 2 * * 7, start: '2027-01-01T00:00+01:00'}",
             "cloud.schedule.catch_up=true",
             "cloud.schedule.max_concurrent_runs=2",
         )
     )
     (kept,) = service.recurring.values()
     assert kept["trigger"]["cron_schedule"] == {
-        "cron": "TZ=Europe/Berlin 0 30 2 * * 0",
+        "cron": "0 30 2 * * 0",
         "start_time": "2026-12-31T23:00:00+00:00",
     }
     assert (kept["max_concurrency"], kept["no_catchup"], kept["mode"]) == ("2", False, "ENABLE")
@@ -247,6 +247,12 @@ def test_recurring_run_is_made_as_the_profile_says(service, chosen, name):
     assert made.link == f"{service.address}/#/recurringrun/details/s0"
     with pytest.raises(UsageError, match=f"there is a schedule '{name}' already"):
         schedule.create(chosen())
+
+
+def test_schedule_in_another_time_zone_is_refused_and_nothing_is_made(service, chosen):
+    with pytest.raises(ConfigError, match=r"cloud\.schedule\.time_zone: Europe/Berlin"):
+        schedule.create(chosen("cloud.schedule.time_zone=Europe/Berlin"))
+    assert (service.recurring, service.experiments) == ({}, {})
 
 
 def test_recurring_runs_are_listed_over_all_pages(service, chosen):

@@ -226,14 +226,21 @@ def test_version_is_refused(job, config):
     [
         (ScheduleConfig(cron="0 3 * * *"), "0 0 3 * * *"),
         (ScheduleConfig(cron="0 3 * * 7"), "0 0 3 * * 0"),
+        (ScheduleConfig(cron="0 3 * * 07"), "0 0 3 * * 0"),
         (ScheduleConfig(cron="0 3 * * 1,5-7"), "0 0 3 * * 1,5,6,0"),
         (ScheduleConfig(cron="0 3 * * tue-7/2"), "0 0 3 * * 2,4,6"),
         (ScheduleConfig(cron="0 3 * * 1-6"), "0 0 3 * * 1-6"),
-        (ScheduleConfig(cron="0 3 * * mon", time_zone="Europe/Berlin"), "TZ=Europe/Berlin 0 0 3 * * mon"),
+        (ScheduleConfig(cron="0 3 * * mon"), "0 0 3 * * mon"),
     ],
 )
-def test_cron_has_seconds_and_a_time_zone(when, cron):
+def test_cron_has_seconds(when, cron):
     assert kubeflow_cron(when) == cron
+
+
+def test_schedule_in_another_time_zone_is_refused_because_the_backend_cannot_parse_one():
+    with pytest.raises(ConfigError, match=r"cloud\.schedule\.time_zone: Europe/Berlin cannot be") as caught:
+        kubeflow_cron(ScheduleConfig(time_zone="Europe/Berlin"))
+    assert caught.value.hint.startswith("set time_zone: UTC, and write the hours")
 
 
 def test_tasks_get_the_variables_and_secrets_that_the_workload_names(job, config):
