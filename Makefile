@@ -113,7 +113,7 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@$(VENV)/bin/uv pip compile pyproject.toml --extra tfx --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
 	@cp requirements.lock $(OF_PROJECTS)
-	@echo 'pytest' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --universal --python-version 3.11 \
+	@echo 'pytest' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --extra stores --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o $(OF_PROJECTS)
 	@echo 'jax[tpu]==0.10.2' | $(VENV)/bin/uv pip compile - --constraints requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \

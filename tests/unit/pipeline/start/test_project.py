@@ -101,7 +101,7 @@ def test_lock_has_all_that_the_project_asks_for(made, project, python):
     replaced = {each.name for each in overrides}
     asked = [*(each for each in asked if each.name not in replaced), *overrides]
     asked = [each for each in asked if each.marker is None or each.marker.evaluate(here)]
-    assert slipway.extras == {"tfx", "cloud"}
+    assert slipway.extras == {"tfx", "cloud", "stores"}
     assert len(asked) > 25
     wrong = [
         str(each) for each in asked if locked.get(canonicalize_name(each.name), "0") not in each.specifier
