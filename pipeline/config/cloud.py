@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from slipway.components.store_address import GS, speaks_s3
+from slipway.components.store_address import AZ, GS, speaks_s3
 from slipway.pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
 from slipway.pipeline.config.section import DottedPath, LabelValue, Name, NodeId, RootPath, Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
@@ -96,6 +96,18 @@ class CloudConfig(Section):
         examples=["workloads.taxi.notify.tell"],
     )
     training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")
+
+    @field_validator("root", mode="before")
+    @classmethod
+    def _kept_by_a_service(cls, root: object) -> object:
+        # Kubeflow's launcher takes gs, s3 and minio only (kubeflow/pipelines, objectstore/config.go).
+        if isinstance(root, str) and root.startswith(AZ):
+            raise KeyRuleError(
+                "must not be on az://, where neither Vertex AI nor Kubeflow keeps artifacts; name gs://, or "
+                "on Kubeflow s3:// or minio://BUCKET/PATH, such as the store that it was installed with. "
+                "There, data.source, push.destination and train.checkpoint.folder may be on az://"
+            )
+        return root
 
     @model_validator(mode="after")
     def _root_is_within_reach(self) -> Self:

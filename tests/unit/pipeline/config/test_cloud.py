@@ -28,7 +28,15 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
             r"cloud\.root=.*: must be gs://BUCKET/PATH, the only place where Vertex AI keeps",
         ),
         ("cloud.root=minio://bucket", "must be gs://BUCKET/PATH, the only place where Vertex AI keeps"),
-        ("cloud={service: kubeflow, root: 'az://box/p'}", "must be gs://, s3:// or minio://BUCKET/PATH"),
+        ("cloud.root=hf://box/p", "must be gs://, s3:// or minio://BUCKET/PATH"),
+        (
+            "cloud.root=az://box/p",
+            "must not be on az://, where neither Vertex AI nor Kubeflow keeps artifacts",
+        ),
+        (
+            "cloud={service: kubeflow, root: 'az://box/p'}",
+            r"must not be on az://, .*; name gs://, or on Kubeflow s3:// or minio://BUCKET/PATH.* There, data",
+        ),
         (
             "cloud={service: kubeflow, root: 's3://bucket/p?region=x'}",
             r"must not hold a \?: region and endpoint",
