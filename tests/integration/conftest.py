@@ -1,35 +1,14 @@
 """gs://, s3:// and az:// on loopback, for all that uses them; and trainings that import little."""
 
-import base64
-import hashlib
-import hmac
 import json
-import shutil
 import subprocess
-import sys
 import urllib.request
-import uuid
 from concurrent.futures import wait
-from contextlib import ExitStack, contextmanager
-from email.utils import formatdate
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-
-AZURITE = Path(__file__).parents[2] / ".engines/azurite/node_modules/azurite/dist/src/blob/main.js"
-# Of Azurite's one account; both are published.
-ACCOUNT = "devstoreaccount1"
-ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-
-
-@contextmanager
-def running(*command):
-    """A server that prints its port."""
-    with subprocess.Popen([sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.terminate()
+from object_servers import azure, has_azurite, running, s3
 
 
 @pytest.fixture(scope="module")
@@ -109,80 +88,18 @@ def gs(tmp_path_factory):
         }
 
 
-class S3:
-    """What tests do to Moto's S3, see s3_store.py."""
-
-    def __init__(self, port):
-        self.address = f"http://127.0.0.1:{port}"
-        self.variables = {
-            "AWS_ENDPOINT_URL": self.address,
-            "AWS_ALLOW_HTTP": "true",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "hidden-key",
-            "AWS_REGION": "us-east-1",
-        }
-
-    def make_bucket(self):
-        name = f"b{uuid.uuid4().hex}"
-        self.ask("PUT", f"/{name}")
-        return f"s3://{name}"
-
-    def fail(self, *faults):
-        self.ask("POST", "/_faults", json.dumps(faults).encode())
-
-    def requests(self):
-        return json.loads(self.ask("GET", "/_requests"))
-
-    def ask(self, method, path, data=None):
-        request = urllib.request.Request(self.address + path, data, method=method)  # noqa: S310
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-            return answer.read()
-
-
-class Azure:
-    """What tests do to Azurite, Microsoft's own emulator."""
-
-    def __init__(self, address):
-        self.address = f"{address}/{ACCOUNT}"
-        self.variables = {
-            "AZURE_STORAGE_ENDPOINT": self.address,
-            "AZURE_ALLOW_HTTP": "true",
-            "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT,
-            "AZURE_STORAGE_ACCOUNT_KEY": ACCOUNT_KEY,
-        }
-
-    def make_bucket(self):
-        name = f"b{uuid.uuid4().hex}"
-        headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
-        signed = "".join(f"{key}:{value}\n" for key, value in headers.items())
-        text = "PUT" + "\n" * 12 + signed + f"/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
-        code = hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256).digest()
-        headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(code).decode()}"
-        url = f"{self.address}/{name}?restype=container"
-        request = urllib.request.Request(url, method="PUT", headers=headers)  # noqa: S310
-        urllib.request.urlopen(request, timeout=60).close()  # noqa: S310
-        return f"az://{name}"
-
-
 @pytest.fixture(scope="session")
 def s3_server():
-    with running(Path(__file__).with_name("s3_store.py")) as port:
-        yield S3(port)
+    with s3() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def azure_server():
-    if shutil.which("node") is None or not AZURITE.exists():
+    if not has_azurite():
         pytest.skip("Azurite is not here: make azurite")
-    options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck"]
-    command = ["node", AZURITE, "--blobPort", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            lines = iter(process.stdout.readline, "")
-            yield Azure(next(line.split()[-1] for line in lines if "successfully listens" in line))
-        finally:
-            process.terminate()
+    with azure() as server:
+        yield server
 
 
 @pytest.fixture(params=["s3", pytest.param("az", marks=pytest.mark.external)])

@@ -35,7 +35,7 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
         ),
         (
             "cloud={service: kubeflow, root: 'az://box/p'}",
-            r"must not be on az://, .*; name gs://, or on Kubeflow s3:// or minio://BUCKET/PATH.* There, data",
+            r"must not be on az://, .*; name gs://, or on Kubeflow s3:// or minio://BUCKET/PATH.* There",
         ),
         (
             "cloud={service: kubeflow, root: 's3://bucket/p?region=x'}",
