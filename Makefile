@@ -118,7 +118,7 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@echo 'jax[tpu]==0.10.2' | $(VENV)/bin/uv pip compile - --constraints requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
 		-o requirements-tpu.lock
-	@echo 'uv' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --extra stores --constraints requirements.lock $(IN_IMAGE) \
+	@printf 'pip\nuv\n' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --extra stores --constraints requirements.lock $(IN_IMAGE) \
 		$(NOT_IN_IMAGE) -o requirements-image.lock
 	@printf 'tensorflow-tpu==2.20.0\nlibtpu==0.0.18\nkeras\nnumpy\nh5py\nuv\n' | $(VENV)/bin/uv pip compile - $(IN_IMAGE) \
 		-o requirements-tpu-tensorflow.lock

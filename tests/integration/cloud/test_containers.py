@@ -7,6 +7,7 @@ files, with the memory and cores that the job gives them.
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from installed import needed
+from packaging.utils import canonicalize_name
 from watched import run_watched
 
 from slipway.components.errors import ComponentError
@@ -27,6 +29,7 @@ from slipway.pipeline.cloud.rehearsal.containers import Containers
 
 PROGRAMS = ("buildah", "podman", "runc", "mmdebstrap")
 NAME = "localhost/slipway:tested"
+LOCK = "requirements-image.lock"
 LARGEST = 2_500_000_000
 """Bytes that the image may take unpacked."""
 CERTIFICATES = "/etc/ssl/certs"
@@ -114,6 +117,24 @@ def test_image_takes_no_more_than_it_may(image, storage):
     [size] = podman(storage, "image", "ls", "--format", "{{.Size}}", image).splitlines()
     [inspected] = json.loads(podman(storage, "image", "inspect", image))
     assert inspected["Size"] <= LARGEST, size
+
+
+def test_packages_in_the_image_are_those_of_its_bill_of_materials(image, storage, project):
+    # `make sbom` writes it from this file.
+    locked = re.findall(r"^([\w.-]+)(?:\[.*\])?==([^ \\]+)", (project / LOCK).read_text(), re.MULTILINE)
+    script = (
+        "from importlib.metadata import distributions;"
+        " print(*(f'{each.name}=={each.version}' for each in distributions()))"
+    )
+    printed = podman(storage, "run", "--rm", "--network", "none", image, "python", "-c", script)
+    installed = [tuple(each.split("==")) for each in printed.split()]
+
+    def named(packages):
+        return {canonicalize_name(name): version for name, version in packages}
+
+    there = named(installed)
+    assert len(there) == len(installed), "none is there twice"
+    assert there == named(locked)
 
 
 def test_no_bytecode_of_the_image_depends_on_the_time_of_its_build(image, storage):
