@@ -1,10 +1,10 @@
 """The commands that the documentation tells to type are there, with the options that it gives them."""
 
-import importlib.util
 import re
 
 import pytest
 import typer
+from called import program
 
 # In code and in quotes; an option's value may be a line further down.
 COMMAND = re.compile(r"\b(local_runner|cloud_runner)\.py +([^`\n]*)")
@@ -15,7 +15,7 @@ OPTION = re.compile(r"(?<!\S)\[?(--[a-z][a-z-]*|-[a-z])\b")
 
 
 @pytest.fixture(scope="module")
-def programs(project):
+def programs():
     """The commands by their words, each with its options."""
     found = {}
 
@@ -25,43 +25,38 @@ def programs(project):
             add((*words, name), below)
 
     for name in ("local_runner", "cloud_runner"):
-        spec = importlib.util.spec_from_file_location(f"commands_of_{name}", project / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        add((name,), typer.main.get_command(module.app))
+        add((name,), typer.main.get_command(program(name).app))
     return found
 
 
 def told(text):
     """Each command line in a text: the program, and what follows it."""
-    for program, rest in COMMAND.findall(text.replace("\\\n", " ")):
-        yield program, END.split(QUOTED.sub("TEXT", rest), maxsplit=1)[0]
+    for name, rest in COMMAND.findall(text.replace("\\\n", " ")):
+        yield name, END.split(QUOTED.sub("TEXT", rest), maxsplit=1)[0]
 
 
-def wrong(program, rest, programs):
+def wrong(name, rest, programs):
     """What of a command line is not there; words such as create|list stand for several commands."""
-    names = [(program,)]
+    names = [(name,)]
     for word in rest.split():
-        longer = [(*name, each) for name in names for each in word.split("|")]
-        if not any(name in programs for name in longer):
+        longer = [(*words, each) for words in names for each in word.split("|")]
+        if not any(words in programs for words in longer):
             break
         names = longer
-    if names == [(program,)]:
+    if names == [(name,)]:
         # `run` is meant where an option comes first; a command's name is a word.
         return [] if not rest.strip() or not rest[0].isalpha() else [rest.split()[0]]
-    asked = [*OPTION.findall(rest), *(" ".join(name) for name in names if name not in programs)]
-    return [each for each in asked if not all(each in programs.get(name, ()) for name in names)]
+    asked = [*OPTION.findall(rest), *(" ".join(words) for words in names if words not in programs)]
+    return [each for each in asked if not all(each in programs.get(words, ()) for words in names)]
 
 
 def test_each_command_of_the_pages_is_there_with_its_options(project, programs):
     # That page shows how a command would be added.
     pages = [page for page in (project / "docs").glob("*.md") if page.name != "contributing.md"]
     texts = {page.name: page.read_text(encoding="utf-8") for page in (*pages, project / "README.md")}
-    lines = [(name, *line) for name, text in texts.items() for line in told(text)]
+    lines = [(page, *line) for page, text in texts.items() for line in told(text)]
     assert len(lines) > 150
-    found = [
-        (name, rest, amiss) for name, program, rest in lines if (amiss := wrong(program, rest, programs))
-    ]
+    found = [(page, rest, amiss) for page, name, rest in lines if (amiss := wrong(name, rest, programs))]
     assert found == []
 
 
@@ -78,5 +73,5 @@ def test_each_command_of_the_pages_is_there_with_its_options(project, programs):
     ],
 )
 def test_what_is_not_there_is_noticed(programs, line, amiss):
-    [(program, rest)] = told(line)
-    assert wrong(program, rest, programs) == amiss
+    [(name, rest)] = told(line)
+    assert wrong(name, rest, programs) == amiss
