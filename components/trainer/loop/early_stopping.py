@@ -56,11 +56,11 @@ def best_so_far(
             measured.
     """
     value = metrics.get(settings.best_metric)
-    by_it = "early_stopping" if patience is not None else "checkpoint.serve_best" * settings.serve_best
-    if value is None and by_it:
+    if value is None and (patience is not None or settings.serve_best):
+        key = "checkpoint.serve_best" if patience is None else "early_stopping"
         raise ComponentError(
             f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
-            f"train.{by_it} goes by it; there are {', '.join(metrics)}"
+            f"train.{key} goes by it; there are {', '.join(metrics)}"
         )
     if value is None or not settings.is_better(value, best.value if best else None):
         return best
