@@ -81,7 +81,11 @@ def answer_to(question: Question) -> Answer:
         import keras
 
         from slipway.components.preflight.definitions import definitions
-        from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
+        from slipway.components.preflight.model_traits import (
+            casts,
+            cut_integers,
+            only_shapes_of_large_weights,
+        )
 
     # Keras rebuilds errors to add the call's arguments, which fails for JAX's: they take more than a message.
     keras.config.disable_traceback_filtering()
@@ -89,6 +93,7 @@ def answer_to(question: Question) -> Answer:
     with (
         only_shapes_of_large_weights(),
         casts(found, question.model),
+        cut_integers(found, question.model),
         definitions(question.model) as lines,
     ):
         answer = _answer(question, lines)
@@ -254,7 +259,6 @@ def _traced(
         kept_values,
         leaked_tracers,
         side_effects,
-        wide_integers,
     )
 
     seeds: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
@@ -268,7 +272,6 @@ def _traced(
     if changed and not found:  # values kept from trace to trace would already explain the difference
         found.append(changed)
     found += [Trait(kind="same_noise", where=each[0]) for each in seeds[1] if each in seeds[0]]
-    found += wide_integers(second.jaxpr, model, question.model)
     found += traced_program.large_constants(second.jaxpr, where)
     found += traced_program.constant_noise(second.jaxpr, where)
     found += traced_program.long_loops(second.jaxpr, where)

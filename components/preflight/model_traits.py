@@ -11,8 +11,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import keras
+import numpy as np
 
 from slipway.components.preflight.definitions import Definitions
 from slipway.components.preflight.question_and_answer import Question, Trait
@@ -92,6 +94,41 @@ def casts(found: list[Trait], dotted_path: str) -> Iterator[None]:
         warnings.simplefilter("always")
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def cut_integers(found: list[Trait], dotted_path: str) -> Iterator[None]:
+    """Collect the integers in the user's code of which JAX silently keeps 32 bits.
+
+    JAX warns of a type that is requested (`casts`), not of NumPy's values that come with one.
+
+    Args:
+        found: the list to which the traits are added.
+        dotted_path: the dotted path of `build_model`.
+    """
+    from jax._src import dtypes
+
+    # Through it goes whatever an operation of JAX is given.
+    canonicalize = dtypes.canonicalize_value
+
+    def watched(value: Any) -> Any:
+        number = _beyond_32_bits(value)
+        where = layer_and_line(sys._getframe(1), dotted_path) if number is not None else ""
+        if where:
+            found.append(Trait(kind="wide_integers", where=where, detail=f"{number:,}"))
+        return canonicalize(value)
+
+    with mock.patch.object(dtypes, "canonicalize_value", watched):
+        yield
+
+
+def _beyond_32_bits(value: Any) -> int | None:
+    """Return the integer farthest from zero in an array or scalar of NumPy's, if 32 bits do not hold it."""
+    if not isinstance(value, np.ndarray | np.generic) or value.dtype not in (np.int64, np.uint64):
+        return None
+    limits = np.iinfo(np.int32 if value.dtype == np.int64 else np.uint32)
+    ends = (int(value.max()), int(value.min())) if value.size else (0, 0)
+    return max(ends, key=abs) if ends[0] > limits.max or ends[1] < limits.min else None
 
 
 def traits_of(model: Any, question: Question, lines: Definitions) -> Iterator[Trait]:

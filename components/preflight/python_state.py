@@ -17,7 +17,6 @@ import keras
 import numpy as np
 
 from slipway.components.preflight.question_and_answer import Trait
-from slipway.components.preflight.traced_program import constants_of
 from slipway.components.trainer.trace_error import layer_and_line
 from slipway.components.trainer.user_model import own_line
 
@@ -33,7 +32,6 @@ _KINDS = (
     (keras.metrics.Metric, "the metric"),
     (keras.optimizers.Optimizer, "the optimizer"),
 )
-_INT32 = np.iinfo(np.int32)
 _EMPTY = CellType()
 
 
@@ -65,31 +63,6 @@ def leaked_tracers(model: Any, dotted_path: str) -> Iterator[Trait]:
         for name, value in values.items():
             if any(map(_is_tracer, _leaves(value))):
                 yield Trait(kind="leaked_tracer", where=owner, detail=name)
-
-
-def wide_integers(closed: Any, model: Any, dotted_path: str) -> Iterator[Trait]:
-    """Yield a trait for each array of integers beyond int32 of which the program has what JAX left of it.
-
-    Args:
-        closed: a `jax.stages.Traced.jaxpr`.
-    """
-    constants = [
-        each for each in constants_of(closed) if str(getattr(each, "dtype", "")) in ("int32", "uint32")
-    ]
-    for owner, values in _owners(model, dotted_path):
-        for name, value in values.items():
-            if any(_is_cut(array, constants) for array in _leaves(value) if isinstance(array, np.ndarray)):
-                yield Trait(kind="wide_integers", where=owner, detail=name)
-
-
-def _is_cut(array: Any, constants: list[Any]) -> bool:
-    if array.dtype not in (np.int64, np.uint64) or not array.size:
-        return False
-    limits = _INT32 if array.dtype == np.int64 else np.iinfo(np.uint32)
-    if array.min() >= limits.min and array.max() <= limits.max:
-        return False
-    cut = array.astype(limits.dtype)
-    return any(each.shape == cut.shape and (np.asarray(each) == cut).all() for each in constants)
 
 
 @contextmanager

@@ -59,20 +59,6 @@ def large_constants(closed: Any, where: Where) -> Iterator[Trait]:
             yield Trait(kind="constant", where=where(user) if user else "", detail=detail)
 
 
-def constants_of(closed: Any) -> Iterator[Any]:
-    """Yield the arrays that are part of a program or of one within it, and no inputs.
-
-    Args:
-        closed: a `jax.stages.Traced.jaxpr`.
-    """
-    yield from getattr(closed, "consts", ())
-    for equation in getattr(closed, "jaxpr", closed).eqns:
-        for value in equation.params.values():
-            for inner in value if isinstance(value, list | tuple) else [value]:
-                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                    yield from constants_of(inner)
-
-
 def constant_noise(closed: Any, where: Where) -> Iterator[Trait]:
     """Yield a trait for random numbers that depend on no input of the step, and so are equal in each step."""
     places = dict.fromkeys(map(where, _constant_noise(closed.jaxpr, [True] * len(closed.jaxpr.invars))))

@@ -40,8 +40,7 @@ WORDS: Mapping[str, Words] = {
     ),
     "wide_integers": Words(
         "warning",
-        "its value {detail} has integers beyond 32 bits, and JAX silently drops the upper ones: no TPU has "
-        "int64",
+        "the integer {detail} has more than 32 bits, and JAX silently drops the upper ones: no TPU has int64",
         "smaller codes (hash buckets, a vocabulary), made in preprocessing_fn",
     ),
     "side_effect": Words(

@@ -219,6 +219,15 @@ _RULES: tuple[_Rule, ...] = (
         "keras.ops instead of Python: ops.where, ops.cond, ops.fori_loop with a fixed number of turns",
     ),
     _Rule(
+        _says(
+            r"(?:Python int(?:eger)?|<class 'int'> with value) (-?\d+)\b(?! out of bounds for u?int(?:8|16))"
+        ),
+        "value",
+        r"the integer \1 does not fit into int32, and no TPU has int64",
+        "a float (2.0**40) where fractions are computed, np.uint32(...) for an unsigned one below 2**32; or "
+        "smaller codes (hash buckets, a vocabulary), made in preprocessing_fn",
+    ),
+    _Rule(
         _says(r"\[JAX RNG\]"),
         "value",
         "random numbers are drawn without a seed that changes from step to step",

@@ -588,9 +588,49 @@ def noise_of_numpy_of_a_fixed_seed(features, _):
 HASHES = np.arange(256) * 11_400_714_819
 
 
-@right("wide_integers", says="the module judged_models: its value HASHES", remedy="preprocessing_fn")
+@right(
+    "wide_integers",
+    says="'culprit' (Own), judged_models.py, line",
+    remedy="preprocessing_fn",
+)
 def numbers_beyond_int32(features, _):
     return through(features, lambda values: values + ops.cast(HASHES, values.dtype))
+
+
+@right("wide_integers", says="the integer 1,099,511,627,781 has", remedy="preprocessing_fn")
+def a_number_beyond_int32_in_the_midst(features, _):
+    return through(
+        features,
+        lambda values: values + ops.cast(ops.cast(values, "int32") + np.int64(2**40 + 5), values.dtype),
+    )
+
+
+@right("wide_integers", says="the integer 11,400,714,819,323,198,485 has", remedy="preprocessing_fn")
+def unsigned_numbers_beyond_uint32(features, _):
+    return through(
+        features,
+        lambda values: (
+            values
+            + ops.cast(
+                ops.bitwise_xor(ops.cast(values, "uint32"), np.uint64(0x9E3779B97F4A7C15)), values.dtype
+            )
+        ),
+    )
+
+
+@right(ERROR, says="line", remedy="np.uint32(...)")
+def a_number_of_python_beyond_int32(features, _):
+    return through(features, lambda values: ops.cast(ops.cast(values, "int32") * 2_654_435_761, values.dtype))
+
+
+@right(ERROR, says="the integer 1099511627776 does not fit into int32", remedy="a float (2.0**40)")
+def a_number_of_python_beyond_int32_among_fractions(features, _):
+    return through(features, lambda values: values * 2**40)
+
+
+@right(ERROR, says="the integer 1099511627776 does not fit into int32", remedy="made in preprocessing_fn")
+def a_list_of_numbers_beyond_int32(features, _):
+    return through(features, lambda values: values + ops.cast(ops.array([2**40] * 256), values.dtype))
 
 
 @right("each_trace", says="'culprit', judged_models.py", remedy="SeedGenerator")
@@ -1098,6 +1138,15 @@ class Clipped(layers.Dense):
 def a_layer_of_keras_extended(features, _):
     x = given(features)
     return answered(x, Clipped(512)(Clipped(512)(x)))
+
+
+@right()
+def numbers_beyond_int32_that_become_others_before(features, _):
+    def call(values):
+        rates = ops.convert_to_tensor(HASHES, dtype="float32") / 2.0**40
+        return values * ops.cast(rates, values.dtype) + HASHES.max() % 7 + (2**40 % 7)
+
+    return through(features, call)
 
 
 @right()

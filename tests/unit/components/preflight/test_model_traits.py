@@ -1,12 +1,14 @@
 """Traits that follow from a model's settings and layers; the part of JAX is tested with JAX."""
 
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import keras
+import numpy as np
 import pytest
 
 from slipway.components.preflight import model_traits
@@ -72,6 +74,49 @@ def test_table_of_which_a_step_looks_up_little(monkeypatch, optimizer, batch_siz
         assert found[0].detail == (
             "1,000 rows and the optimizer's 2 numbers for each of their values, 0.0 GiB, for at most 8 rows"
         )
+
+
+@pytest.fixture
+def jax_dtypes(monkeypatch):
+    """A stand-in for the module of JAX through which an operation's arguments go."""
+    module = SimpleNamespace(canonicalize_value=lambda value: value)
+    monkeypatch.setitem(sys.modules, "jax._src", SimpleNamespace(dtypes=module))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (np.int64(2**31), "2,147,483,648"),
+        (np.array([[5], [-(2**40)]]), "-1,099,511,627,776"),
+        (np.uint64(2**32), "4,294,967,296"),
+        (np.array([2**31 - 1, -(2**31)]), ""),
+        (np.uint64(2**32 - 1), ""),
+        (np.array([], np.int64), ""),
+        (np.array([2.0**40]), ""),
+        (7, ""),
+    ],
+)
+def test_integers_of_which_jax_keeps_32_bits_are_told_with_the_line_that_hands_them_over(
+    jax_dtypes, tmp_path, monkeypatch, value, told
+):
+    (tmp_path / "cut_workload.py").write_text(
+        "def add(dtypes, value):\n    dtypes.canonicalize_value(value)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import cut_workload
+
+    found = []
+    plain = jax_dtypes.canonicalize_value
+    with model_traits.cut_integers(found, "cut_workload.build_model"):
+        assert jax_dtypes.canonicalize_value(value) is value  # of no line of the user's
+        cut_workload.add(jax_dtypes, value)
+    del sys.modules["cut_workload"]
+
+    assert [(each.kind, each.where, each.detail) for each in found] == [
+        ("wide_integers", "cut_workload.py, line 2", told)
+    ] * bool(told)
+    assert jax_dtypes.canonicalize_value is plain
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import random
 import sys
-from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -13,7 +12,6 @@ from slipway.components.preflight.python_state import (
     kept_values,
     leaked_tracers,
     side_effects,
-    wide_integers,
 )
 
 PATH = "state_workload.build_model"
@@ -173,20 +171,3 @@ def test_seeds_of_the_users_code_are_collected_with_their_line(own):
         ("state_workload.py, line 8", "((3,), {})"),
     ]
     assert (own.default_rng, random.seed) == functions
-
-
-@pytest.mark.parametrize(
-    ("array", "in_program", "told"),
-    [
-        (np.array([1, 2**33 + 5]), np.array([1, 5], np.int32), True),
-        (np.array([1, 2**33 + 5]), np.array([1, 6], np.int32), False),  # it is not part of the program
-        (np.array([1, 2**31 - 1]), np.array([1, 2**31 - 1], np.int32), False),
-        (np.array([2.0**40]), np.array([0], np.int32), False),
-        (np.array([2**40 + 1], np.uint64), np.array([1], np.uint32), True),
-    ],
-)
-def test_integers_beyond_32_bits_that_the_program_has_what_is_left_of(layer, model, array, in_program, told):
-    layer.table = {"codes": [array]}
-    program = SimpleNamespace(consts=[in_program], jaxpr=SimpleNamespace(eqns=[]))
-    found = list(wide_integers(program, model, PATH))
-    assert [(each.kind, each.detail) for each in found] == [("wide_integers", "table")] * told

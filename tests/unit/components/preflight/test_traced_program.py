@@ -142,12 +142,6 @@ def test_callbacks_are_found_within_other_equations():
     assert list(traced_program.callbacks_in(program, lambda _: "")) == ["pure_callback"]
 
 
-def test_constants_of_programs_within_a_program_are_its_own_too():
-    inner = program([], consts=["inner"])
-    outer = program([equation("jit", jaxpr=inner), equation("scan", branches=[inner])], consts=["outer"])
-    assert list(traced_program.constants_of(outer)) == ["outer", "inner", "inner"]
-
-
 def test_place_of_an_operation_is_that_of_its_first_equation_that_has_one():
     nowhere, there = equation("eig"), equation("eig")
     program = Plain(eqns=[nowhere, equation("jit", jaxpr=Plain(eqns=[equation("add"), there], invars=[]))])

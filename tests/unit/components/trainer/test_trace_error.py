@@ -133,6 +133,18 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (ValueError("Reverse-mode differentiation does not work for"), "value", "it has no gradient"),
         (AttributeError("DynamicJaxprTracer has no attribute numpy"), "value", "NumPy wants a value"),
         (ValueError("[JAX RNG] When tracing a JAX function"), "value", "without a seed that changes"),
+        (
+            OverflowError("Python int 4000000000 too large to convert to int32"),
+            "value",
+            "4000000000 does not",
+        ),
+        (
+            OverflowError("Python integer -5000000000 out of bounds for int32"),
+            "value",
+            "-5000000000 does not",
+        ),
+        (OverflowError("Got <class 'int'> with value 4000000000"), "value", "4000000000 does not fit into"),
+        (OverflowError("Python integer 300 out of bounds for uint8"), "other", "300 out of bounds for uint8"),
         (TypeError("JAX arrays are immutable and do not"), "value", "changed in place"),
         (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
     ],
