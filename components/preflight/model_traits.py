@@ -142,9 +142,10 @@ def traits_of(model: Any, question: Question, lines: Definitions) -> Iterator[Tr
         yield Trait(kind="run_eagerly", where=lines.of_compile(model))
     if not model.trainable_variables and model.variables:
         yield Trait(kind="frozen", where=lines.of_compile(model))
-    if question.replicas > 1 and (names := unsynchronized(model).split(", ")) != [""]:
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        yield Trait(kind="batch_norm", where=f"{', '.join(names[:3])}{more}")
+    if question.replicas > 1 and (apart := unsynchronized(model)):
+        named = [f"{each.name} ({line})" if (line := lines.of(each)) else each.name for each in apart[:3]]
+        more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
+        yield Trait(kind="batch_norm", where=f"{', '.join(named)}{more}")
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.Embedding) and layer.built and layer.trainable:
             where = ", ".join(filter(None, (f"the layer {layer.name!r}", lines.of(layer))))

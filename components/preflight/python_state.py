@@ -4,13 +4,14 @@ Those are the layers, losses, metrics, optimizer and schedule of classes of thei
 that their code names, functions of their own with the variables around them, and their modules' globals.
 """
 
+import dis
 import inspect
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import CellType, CodeType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import keras
@@ -33,6 +34,10 @@ _KINDS = (
     (keras.optimizers.Optimizer, "the optimizer"),
 )
 _EMPTY = CellType()
+_PREPARING = ("__init__", "build", "get_config")
+"""Methods that set what a step then changes, or only tell it."""
+_CHANGING = {"STORE_SUBSCR", "POP_TOP"}
+"""Instructions that set an item, or leave what a call returned."""
 
 
 def kept_values(model: Any, dotted_path: str) -> dict[tuple[str, str], object]:
@@ -43,26 +48,29 @@ def kept_values(model: Any, dotted_path: str) -> dict[tuple[str, str], object]:
         dotted_path: the dotted path of `build_model`.
     """
     return {
-        (owner, name): _frozen(value)
-        for owner, values in _owners(model, dotted_path)
-        for name, value in values.items()
+        (owner.words, name): _frozen(value)
+        for owner in _owners(model, dotted_path)
+        for name, value in owner.values.items()
         if _is_plain(value)
     }
 
 
 def side_effects(before: dict[tuple[str, str], object], model: Any, dotted_path: str) -> Iterator[Trait]:
     """Yield a trait for each of the values of `kept_values` that another trace has changed."""
-    for (owner, name), value in kept_values(model, dotted_path).items():
-        if (owner, name) in before and before[owner, name] != value:
-            yield Trait(kind="side_effect", where=owner, detail=name)
+    after = kept_values(model, dotted_path)
+    for owner in _owners(model, dotted_path):
+        for name in owner.values:
+            key = owner.words, name
+            if key in before and key in after and before[key] != after[key]:
+                yield Trait(kind="side_effect", where=owner.place(name, dotted_path), detail=name)
 
 
 def leaked_tracers(model: Any, dotted_path: str) -> Iterator[Trait]:
     """Yield a trait for each name under which the user's objects still hold tensors of a finished trace."""
-    for owner, values in _owners(model, dotted_path):
-        for name, value in values.items():
+    for owner in _owners(model, dotted_path):
+        for name, value in owner.values.items():
             if any(map(_is_tracer, _leaves(value))):
-                yield Trait(kind="leaked_tracer", where=owner, detail=name)
+                yield Trait(kind="leaked_tracer", where=owner.place(name, dotted_path), detail=name)
 
 
 @contextmanager
@@ -95,8 +103,48 @@ def fixed_seeds(found: list[tuple[str, str]], dotted_path: str) -> Iterator[None
         yield
 
 
-def _owners(model: Any, dotted_path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the user's objects as words, with the values that they hold by name."""
+class _Owner(NamedTuple):
+    """One of the user's objects.
+
+    Attributes:
+        words: say which.
+        values: that it holds, by name.
+        code: that can change them.
+    """
+
+    words: str
+    values: Mapping[str, Any]
+    code: list[CodeType]
+
+    def place(self, name: str, dotted_path: str) -> str:
+        """Return the words, with the line that changes a value, or uses it if none seems to."""
+        uses = [use for code in self.code for use in _uses(name, code)]
+        line = own_line([min(uses)[1:]], dotted_path) if uses else ""
+        return f"{self.words}, {line}" if line else self.words
+
+
+def _uses(name: str, code: CodeType) -> Iterator[tuple[int, str, int]]:
+    """Yield the lines of code that use a name: a rank, which is lowest where the value is changed, and the
+    file and number of the line."""
+    lines: dict[int, list[dis.Instruction]] = {}
+    for each in dis.get_instructions(code):
+        if each.positions and each.positions.lineno:
+            lines.setdefault(each.positions.lineno, []).append(each)
+    for number, instructions in lines.items():
+        used = {each.opname for each in instructions if each.argval == name}
+        if not used:
+            continue
+        does = {each.opname for each in instructions}
+        # An item that is set, or a call for its effect alone, such as self.kept.append(values).
+        rank = 0 if any(each.startswith("STORE_") for each in used) else 2 - bool(does & _CHANGING)
+        yield rank + 3 * (code.co_name in _PREPARING), code.co_filename, number
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _uses(name, each)
+
+
+def _owners(model: Any, dotted_path: str) -> Iterator[_Owner]:
+    """Yield the user's objects."""
     # Keras holds those of model.compile in one metric, and a function in one of its own.
     metrics = [each for one in model.metrics for each in (one, *getattr(one, "metrics", ()))]
     objects = [*model._flatten_layers(), *keras.tree.flatten(getattr(model, "loss", None)), *metrics]
@@ -106,14 +154,18 @@ def _owners(model: Any, dotted_path: str) -> Iterator[tuple[str, Mapping[str, An
     for each in {id(each): each for each in objects}.values():
         if inspect.isfunction(each):
             if not each.__module__.startswith("keras."):
-                yield f"the function {each.__name__!r}", _around(each)
+                yield _Owner(f"the function {each.__name__!r}", _around(each), [each.__code__])
         elif hasattr(each, "__dict__") and not type(each).__module__.startswith(("keras.", "builtins")):
             own = _names_of(type(each))
+            kinds = [kind for kind in type(each).__mro__ if not _is_foreign(kind)]
             named = {name: value for name, value in vars(each).items() if name[0] != "_" or name in own}
-            yield _named(each), named
+            yield _Owner(_named(each), named, [code for kind in kinds for code in _code_of(kind)])
     for module in _own_modules(dotted_path):
         named = {name: value for name, value in vars(module).items() if not name.startswith("__")}
-        yield f"the module {module.__name__}", named
+        functions = [each for each in named.values() if getattr(each, "__module__", "") == module.__name__]
+        yield _Owner(
+            f"the module {module.__name__}", named, [code for f in functions for code in _code_of(f)]
+        )
 
 
 def _own_modules(dotted_path: str) -> list[ModuleType]:
@@ -138,12 +190,21 @@ def _names_of(kind: type) -> set[str]:
     own: set[str] = set()
     others: set[str] = set()
     for each in kind.__mro__:
-        names = others if each.__module__.startswith(("keras.", "tensorflow.")) else own
-        for value in vars(each).values():
-            function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-            if inspect.isfunction(function):
-                names |= set(_names_in(inspect.unwrap(function).__code__))
+        names = others if _is_foreign(each) else own
+        names |= {name for code in _code_of(each) for name in _names_in(code)}
     return own - others
+
+
+def _is_foreign(kind: type) -> bool:
+    return kind.__module__.startswith(("keras.", "tensorflow."))
+
+
+def _code_of(owner: Any) -> Iterator[CodeType]:
+    """Yield the code of a function, or of the methods of a class."""
+    for value in vars(owner).values() if inspect.isclass(owner) else [owner]:
+        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if inspect.isfunction(function):
+            yield inspect.unwrap(function).__code__
 
 
 def _names_in(code: CodeType) -> Iterator[str]:

@@ -67,11 +67,11 @@ def set_step(
         )
 
 
-def unsynchronized(model: Any) -> str:
-    """Return the names of layers that normalise only over their replica's examples under tf.distribute."""
+def unsynchronized(model: Any) -> list[Any]:
+    """Return the layers that normalise only over their replica's examples under tf.distribute."""
     layers = model._flatten_layers(include_self=False)
     kind = keras.layers.BatchNormalization
-    return ", ".join(each.name for each in layers if isinstance(each, kind) and not each.synchronized)
+    return [each for each in layers if isinstance(each, kind) and not each.synchronized]
 
 
 def estimate_step_s(model: Any, devices: Devices, *, batch_size: int, longest: int = 1) -> float:

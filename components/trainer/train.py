@@ -282,7 +282,8 @@ def _model(
     if devices.strategy is not None and (layers := unsynchronized(model)):
         emit(
             "note",
-            message=f"{layers} normalise each replica's examples by themselves; synchronized=True helps",
+            message=f"{', '.join(each.name for each in layers)} normalise each replica's examples by "
+            "themselves; synchronized=True helps",
         )
     if "bfloat16" in dtype_policy(job.step, devices) and not devices.has_bfloat16:
         emit("note", message="this device computes bfloat16 more slowly than float32")

@@ -443,7 +443,7 @@ class Counting(layers.Layer):
         return values / self.calls
 
 
-@right("side_effect", says="its value calls", remedy="add_weight")
+@right("side_effect", says="'culprit' (Counting), judged_models.py, line", remedy="add_weight")
 def counter_in_python(features, _):
     x = given(features)
     return answered(x, Counting(name="culprit")(layers.Dense(256)(x)))
@@ -461,7 +461,7 @@ class Keeping(layers.Layer):
         return values * 2
 
 
-@right("leaked_tracer", says="its value last", remedy="add_weight")
+@right("leaked_tracer", says="'culprit' (Keeping), judged_models.py, line", remedy="add_weight")
 def tensor_kept(features, _):
     x = given(features)
     return answered(x, Keeping(name="culprit")(layers.Dense(256)(x)))
@@ -534,7 +534,7 @@ class Fading(keras.losses.Loss):
         return ops.mean(ops.square(label - answer), axis=-1) / self.calls
 
 
-@right("side_effect", says="the loss 'fading' (Fading): its value calls", remedy="add_weight")
+@right("side_effect", says="the loss 'fading' (Fading), judged_models.py, line", remedy="add_weight")
 def counter_in_the_loss(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), loss=Fading())
@@ -543,7 +543,7 @@ def counter_in_the_loss(features, _):
 CALLED = {"times": 0}
 
 
-@right("side_effect", says="the module judged_models: its value CALLED", remedy="add_weight")
+@right("side_effect", says="the module judged_models, judged_models.py, line", remedy="add_weight")
 def counter_in_the_module(features, _):
     def call(values):
         CALLED["times"] += 1
@@ -552,7 +552,7 @@ def counter_in_the_module(features, _):
     return through(features, call)
 
 
-@right("side_effect", says="the function 'fading': its value times", remedy="add_weight")
+@right("side_effect", says="the function 'fading', judged_models.py, line", remedy="add_weight")
 def counter_around_the_loss(features, _):
     times = [0]
 
@@ -572,7 +572,7 @@ class Looking(keras.metrics.Mean):
         super().update_state(answer - label)
 
 
-@right("leaked_tracer", says="the metric 'looking' (Looking): its value _seen", remedy="add_weight")
+@right("leaked_tracer", says="(Looking), judged_models.py, line", remedy="add_weight")
 def tensor_kept_in_a_metric(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), metrics=[Looking(name="looking")])
@@ -718,7 +718,7 @@ def a_print(features, _):
 
 @right(
     "batch_norm",
-    says="its own 128 examples",
+    says="batch_normalization (judged_models.py, line",
     remedy="backend=jax; or synchronized",
     **ON_EIGHT,
     backend="tensorflow",

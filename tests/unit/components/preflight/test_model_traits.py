@@ -51,9 +51,12 @@ def test_layers_that_normalise_each_replica_by_itself_are_named_up_to_three():
     made = keras.Model(inputs, keras.layers.Dense(1)(outputs))
     made.compile("adam", "mse")
     assert kinds(made) == []
-    [found] = traits_of(made, SimpleNamespace(batch_size=8, replicas=2), Definitions())
+    lines = SimpleNamespace(
+        of=lambda layer: f"model.py, line {layer.name[-1]}" if layer.name > "norm1" else ""
+    )
+    [found] = traits_of(made, SimpleNamespace(batch_size=8, replicas=2), lines)
     assert found.kind == "batch_norm"
-    assert found.where.endswith(" and 2 more")
+    assert found.where == "norm0, norm1, norm2 (model.py, line 2) and 2 more"
 
 
 @pytest.mark.parametrize(

@@ -130,14 +130,55 @@ def test_what_keras_keeps_under_its_own_names_is_not_the_users(layer, model):
     assert list(leaked_tracers(model, PATH)) == []
 
 
+OWN = """from numpy.random import default_rng
+import random
+import keras
+CALLS = 0
+KEPT = []
+
+def drawn(seed):
+    return default_rng(seed)
+
+def seeded(seed):
+    random.seed(seed)
+
+def counted(values):
+    global CALLS
+    print(CALLS)
+    CALLS += 1
+    def kept():
+        size = len(KEPT)
+        KEPT.append(values)
+
+class Keeping(keras.layers.Layer):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.last = None
+        self.before = [0]
+        self.seen = []
+        self.unused = 0
+
+    def get_config(self):
+        return {"seen": self.seen}
+
+    def call(self, values):
+        total = sum(self.before)
+        self.before[0] = total
+        self.last = values
+        return values * len(self.seen)
+
+def around(values):
+    def loss(label, answer):
+        values["times"] = 1
+        return answer
+    return loss
+"""
+
+
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A module of the user's."""
-    (tmp_path / "state_workload.py").write_text(
-        "from numpy.random import default_rng\nimport random\nCALLS = 0\nKEPT = []\n"
-        "def drawn(seed):\n    return default_rng(seed)\n"
-        "def seeded(seed):\n    random.seed(seed)\n"
-    )
+    (tmp_path / "state_workload.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
     import state_workload
 
@@ -150,11 +191,34 @@ def test_globals_of_the_users_modules(model, own):
     own.CALLS += 1
     own.KEPT.append(Tracer())
     assert [(each.where, each.detail) for each in side_effects(before, model, PATH)] == [
-        ("the module state_workload", "CALLS")
+        ("the module state_workload, state_workload.py, line 16", "CALLS")
     ]
     assert [(each.where, each.detail) for each in leaked_tracers(model, PATH)] == [
-        ("the module state_workload", "KEPT")
+        ("the module state_workload, state_workload.py, line 19", "KEPT")
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("last", 35), ("before", 34), ("seen", 36), ("unused", 27), ("set_from_elsewhere", None)],
+)
+def test_the_line_is_one_that_changes_the_value_or_else_uses_it(own, name, line):
+    inputs = keras.Input((4,), name="x")
+    keeping = own.Keeping(name="keeping")
+    made = keras.Model(inputs, keeping(inputs))
+    setattr(keeping, name, Tracer())
+    [found] = leaked_tracers(made, PATH)
+    place = f", state_workload.py, line {line}" if line else ""
+    assert found.where == f"the layer 'keeping' (Keeping){place}"
+
+
+def test_the_line_of_a_variable_around_a_function(model, own):
+    values = {"times": 0}
+    model.compile("adam", own.around(values))
+    before = kept_values(model, PATH)
+    values["times"] = 1
+    [found] = side_effects(before, model, PATH)
+    assert (found.where, found.detail) == ("the function 'loss', state_workload.py, line 40", "values")
 
 
 def test_seeds_of_the_users_code_are_collected_with_their_line(own):
@@ -167,7 +231,7 @@ def test_seeds_of_the_users_code_are_collected_with_their_line(own):
     random.setstate(state)
     # That line only: this test is no code of the user's.
     assert found == [
-        ("state_workload.py, line 6", "((7,), {})"),
-        ("state_workload.py, line 8", "((3,), {})"),
+        ("state_workload.py, line 8", "((7,), {})"),
+        ("state_workload.py, line 11", "((3,), {})"),
     ]
     assert (own.default_rng, random.seed) == functions
