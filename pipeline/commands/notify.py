@@ -1,6 +1,7 @@
 """Notifies a command or webhook of a run's end; a failed notification never changes the run's outcome."""
 
 import json
+import math
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from slipway.pipeline.screen.wording import summary
 # The end of a run is delayed by a notification at most this long.
 COMMAND_LIMIT_S = 60.0
 WEBHOOK_LIMIT_S = 10.0
+_STANDARD_ERROR = 2
 
 
 def notify(record: RunRecord) -> Iterator[str]:
@@ -46,7 +48,10 @@ def send(command: Sequence[str], webhook_env: str | None, payload: Mapping[str, 
 
 
 def message(record: RunRecord) -> dict[str, object]:
-    """Return the message about a run: the outcome in one sentence (`text`), and the numbers."""
+    """Return the message about a run: the outcome in one sentence (`text`), and the numbers.
+
+    A metric that is NaN or infinite is None in it.
+    """
     outcome = next(
         iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state
     )
@@ -57,15 +62,22 @@ def message(record: RunRecord) -> dict[str, object]:
         "state": record.state,
         "exit_code": record.exit_code,
         "wall_s": record.wall_s,
-        "metrics": record.metrics,
+        # JSON has no NaN and no infinity: one of them would keep the message from being sent.
+        "metrics": {name: value if math.isfinite(value) else None for name, value in record.metrics.items()},
         "pushed": record.pushed,
     }
 
 
 def _command(command: Sequence[str], payload: Mapping[str, object]) -> Iterator[str]:
     try:
+        # What it prints goes beside our own messages: standard output may be the JSON of `watch --json`.
         done = subprocess.run(
-            command, input=json.dumps(payload), text=True, timeout=COMMAND_LIMIT_S, check=False
+            command,
+            input=json.dumps(payload),
+            stdout=_STANDARD_ERROR,
+            text=True,
+            timeout=COMMAND_LIMIT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         yield f"notify.command {command[0]!r} took longer than {COMMAND_LIMIT_S:g} s and was ended"

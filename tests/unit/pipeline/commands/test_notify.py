@@ -1,5 +1,6 @@
 import contextlib
 import json
+import math
 import socket
 import sys
 import threading
@@ -58,6 +59,16 @@ def test_a_webhook_gets_the_outcome(hook):
     assert (told["state"], told["exit_code"]) == ("complete", 0)
 
 
+def test_metrics_that_json_cannot_hold_are_null(hook, tmp_path):
+    program = f"import sys; open({str(tmp_path / 'got')!r}, 'w').write(sys.stdin.read())"
+    record = _record(state="stopped", webhook_env="HOOK", command=[sys.executable, "-c", program])
+    record.metrics = {"auc": 0.5, "mean_squared_error": math.inf, "precision": math.nan}
+    assert list(notify(record)) == []
+    ((_, told),) = hook.got
+    assert told["metrics"] == {"auc": 0.5, "mean_squared_error": None, "precision": None}
+    assert json.loads((tmp_path / "got").read_text())["metrics"] == told["metrics"]
+
+
 @pytest.mark.parametrize("answer", [302, 404, 500])
 def test_a_webhook_that_does_not_take_it_is_reported_without_its_address(hook, answer):
     hook.answer = answer
@@ -89,6 +100,11 @@ def test_a_command_gets_the_message_on_its_input(tmp_path):
     record = _record(command=[sys.executable, "-c", program])
     assert list(notify(record)) == []
     assert json.loads((tmp_path / "got").read_text()) == message(record)
+
+
+def test_what_a_command_prints_is_not_mixed_into_the_output(capfd):
+    assert list(notify(_record(command=[sys.executable, "-c", "print('told')"]))) == []
+    assert capfd.readouterr() == ("", "told\n")
 
 
 @pytest.mark.parametrize(
