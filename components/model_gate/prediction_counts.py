@@ -5,6 +5,7 @@ report reveals nothing of a single row.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict
@@ -33,6 +34,9 @@ class PlainCounts(TypedDict, total=False):
         rows: number of counted rows; `not_finite`: number of rows with a prediction that is NaN or infinite.
         cells: for the kind `classes`, entries [label, prediction, rows]; `left_out`: number of rows in the
             cells beyond `CELLS`.
+        by_class: if cells are left out, entries [class, rows with this label, of these with this prediction,
+            rows with this prediction] over all rows, the lowest recall first; `more_classes`: number of
+            classes beyond `CELLS`.
         groups: for the other kinds, by ascending prediction, entries [least prediction, rows, sum of labels,
             of squared labels, of predictions].
     """
@@ -42,6 +46,8 @@ class PlainCounts(TypedDict, total=False):
     not_finite: int
     cells: list[list[int]]
     left_out: int
+    by_class: list[list[int]]
+    more_classes: int
     groups: list[list[float]]
 
 
@@ -156,6 +162,9 @@ class PredictionCounts:
                 "cells": [[*cell, rows] for cell, rows in fullest[:CELLS]],
                 "left_out": sum(rows for _, rows in fullest[CELLS:]),
             }
+            if told["left_out"]:
+                by_class = self._by_class()
+                told |= {"by_class": by_class[:CELLS], "more_classes": max(len(by_class) - CELLS, 0)}
             rows = sum(self.cells.values())
         else:
             groups = neighbours(self.groups, cuts=CUTS if self.is_binary else 0)
@@ -168,6 +177,17 @@ class PredictionCounts:
             }
             rows = sum(group.rows for group in self.groups.values())
         return {**told, "rows": rows, "not_finite": self.not_finite}
+
+    def _by_class(self) -> list[list[int]]:
+        """Return the entries of `PlainCounts.by_class`, of all classes that a row has as its label."""
+        labels: Counter[int] = Counter()
+        given: Counter[int] = Counter()
+        for (label, prediction), rows in self.cells.items():
+            labels[label] += rows
+            given[prediction] += rows
+        right = {label: self.cells.get((label, label), 0) for label in labels}
+        worst_first = sorted(labels, key=lambda label: (right[label] / labels[label], label))
+        return [[label, labels[label], right[label], given[label]] for label in worst_first]
 
 
 def _short(value: float, digits: int) -> float:

@@ -6,6 +6,7 @@ Everything is computed from the counts in the model gate's verdict, which cover 
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -205,7 +206,8 @@ def predictions(counted: Mapping[str, PlainCounts], names: Sequence[str] = ()) -
         return None
     rows, strange = int(own["rows"]), int(own["not_finite"])
     if own["kind"] == "classes":
-        return Predictions(rows, strange, False, classes=classes(own["cells"], names))
+        found = classes(own["cells"], names, own.get("by_class", ()), more=own.get("more_classes", 0))
+        return Predictions(rows, strange, False, classes=found)
     if own["kind"] == "numbers":
         return Predictions(rows, strange, False, numbers=numbers(own["groups"]))
     earlier = before["groups"] if before.get("kind") == "binary" else []
@@ -311,41 +313,53 @@ def numbers(groups: Sequence[Group]) -> Numbers:
     return Numbers(tuple(_dot(part, low, high) for part in parts.values()), low, high)
 
 
-def classes(cells: Iterable[Sequence[int]], names: Sequence[str] = ()) -> Classes:
+def classes(
+    cells: Iterable[Sequence[int]],
+    names: Sequence[str] = (),
+    by_class: Iterable[Sequence[int]] = (),
+    *,
+    more: int = 0,
+) -> Classes:
     """Return the confusion matrix, the metrics of each class, and the most frequent mistakes.
 
     Args:
         cells: (label, prediction, rows).
         names: as in `predictions`; if any class lacks a name, all classes are called by their numbers.
+        by_class: (class, rows with this label, right ones, rows with this prediction), if `cells` are only
+            the fullest ones.
+        more: the number of classes beyond `by_class`, whose recall is better.
     """
     found = {(label, prediction): rows for label, prediction, rows in cells}
-    labels = sorted({code for cell in found for code in cell})
+    counted = {code: tuple(counts) for code, *counts in by_class} or _by_class(found)
+    labels = sorted({code for cell in found for code in cell} | counted.keys())
     called = {code: names[code] if labels[-1] < len(names) else str(code) for code in labels}
-    given = {
-        code: sum(rows for (_, prediction), rows in found.items() if prediction == code) for code in labels
-    }
-    rows_of = {code: sum(rows for (label, _), rows in found.items() if label == code) for code in labels}
-    by_class = [
-        ByClass(
-            called[code], rows_of[code], found.get((code, code), 0) / rows_of[code],
-            _share(found.get((code, code), 0), given[code]),
-        )
-        for code in labels
-        if rows_of[code]
-    ]  # fmt: skip
+    each_class = [
+        ByClass(called[code], rows, right / rows, _share(right, given))
+        for code, (rows, right, given) in sorted(counted.items())
+        if rows
+    ]
     # The sort is stable: classes with the same recall stay in the order of their numbers.
-    ordered = sorted(by_class, key=lambda each: each.recall)
+    ordered = sorted(each_class, key=lambda each: each.recall)
     wrong = sorted(((rows, cell) for cell, rows in found.items() if cell[0] != cell[1]), reverse=True)
     shown = tuple(labels) if len(labels) <= _SHOWN_CLASSES else ()
     return Classes(
         labels=tuple(called[code] for code in shown),
         matrix=tuple(tuple(found.get((label, prediction), 0) for prediction in shown) for label in shown),
         classes=tuple(ordered[:_LISTED_CLASSES]),
-        left_out=max(len(ordered) - _LISTED_CLASSES, 0),
+        left_out=max(len(ordered) - _LISTED_CLASSES, 0) + more,
         mistakes=tuple(
             (called[label], called[prediction], rows) for rows, (label, prediction) in wrong[:_SHOWN_MISTAKES]
         ),
     )
+
+
+def _by_class(cells: Mapping[tuple[int, int], int]) -> dict[int, tuple[int, ...]]:
+    """Return the rows with each class as their label, the right ones of these, and the predictions of it."""
+    rows, given = Counter[int](), Counter[int]()
+    for (label, prediction), many in cells.items():
+        rows[label] += many
+        given[prediction] += many
+    return {code: (rows[code], cells.get((code, code), 0), given[code]) for code in rows}
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -101,3 +101,6 @@ def test_a_matrix_of_many_classes_is_cut_and_the_rest_is_counted():
     ).to_json()
 
     assert (len(told["cells"]), told["left_out"], told["rows"]) == (CELLS, 10, CELLS + 10)
+    # Of the classes nothing is cut: their rows, the right ones, and how often they are the answer.
+    assert told["by_class"] == [*([k, 60, 1, 42] for k in range(41)), [41, 50, 1, 42]]
+    assert told["more_classes"] == 0

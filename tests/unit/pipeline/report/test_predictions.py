@@ -110,6 +110,22 @@ def test_many_classes_are_listed_and_not_drawn():
     assert (found.labels, len(found.classes), found.left_out) == ((), 100, 20)
 
 
+def test_rare_mistakes_beyond_the_listed_cells_count_for_the_classes_nevertheless():
+    """The 80 classes of 8,000 rows: half of each is right, and each of its mistakes occurs once or twice."""
+    rows = [
+        ([float(k)], [float(wanted == (k if n % 2 else (k + 1 + n) % 80)) for wanted in range(80)])
+        for k in range(80)
+        for n in range(100)
+    ]
+    counted = told(*rows)
+    assert counted["left_out"] > 700
+    found = predictions({"candidate": counted}).classes
+
+    assert {(each.rows, each.recall) for each in found.classes} == {(100, 0.5)}
+    assert {each.precision for each in found.classes} == {0.5}
+    assert (len(found.classes), found.left_out) == (80, 0)
+
+
 def test_numbers_are_compared_in_ten_groups_of_as_many_rows():
     rows = [([2.0 * n + (-1) ** n], [2.0 * n]) for n in range(1000)]
     found = predictions({"candidate": told(*rows)}).numbers
