@@ -79,6 +79,11 @@ class FeatureStatistics:
         return self.missing / self.rows if self.rows else 0.0
 
     @property
+    def counted(self) -> float:
+        """The number of values that a count in `counts` is a share of: all of them, rarer texts too."""
+        return max(float(self.values), sum(self.counts.values()))
+
+    @property
     def is_number(self) -> bool:
         """Whether the feature has numbers that can be compared."""
         return self.distribution is not None

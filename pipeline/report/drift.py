@@ -39,5 +39,6 @@ def _drift(now: FeatureStatistics, then: FeatureStatistics) -> Drift | None:
     if now.is_number and then.is_number and now.distribution and then.distribution:
         return Drift("Jensen-Shannon", jensen_shannon(now.distribution, then.distribution)[0])
     if now.counts and then.counts:
-        return Drift("L-infinity", l_infinity(now.counts, then.counts)[0])
+        sums = now.counted, then.counted
+        return Drift("L-infinity", l_infinity(now.counts, then.counts, sums)[0])
     return None

@@ -22,20 +22,24 @@ _SPREAD = 0.05
 _DECILES = np.linspace(0.1, 0.9, 9)
 
 
-def l_infinity(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[float, str]:
+def l_infinity(
+    first: Mapping[str, float], second: Mapping[str, float], sums: tuple[float, float] | None = None
+) -> tuple[float, str]:
     """Return the largest difference between any value's shares, and that value.
 
-    Source: TensorFlow Data Validation, `infinity_norm` of its drift and skew comparators.
+    Source: TensorFlow Data Validation, `infinity_norm` of its drift and skew comparators. It takes the listed
+    values for all, so that a long tail of rare ones would hide that the frequent ones lost their share.
 
     Args:
         first: the count of each value, >= 0.
         second: the same for the other distribution.
+        sums: the number of all values of both; None: no value is missing in the counts.
 
     Returns:
         The difference, 0 to 1, and the value; 0 and an empty text if either distribution is empty.
     """
-    sums = sum(first.values()), sum(second.values())
-    if not all(sums):
+    sums = sums or (sum(first.values()), sum(second.values()))
+    if not (first and second and all(sums)):
         return 0.0, ""
     differences = {
         value: abs(first.get(value, 0.0) / sums[0] - second.get(value, 0.0) / sums[1])

@@ -85,13 +85,14 @@ def _compare(
 def _texts_differ(
     now: FeatureStatistics, then: FeatureStatistics, limits: Limits, how: Comparison
 ) -> Finding | None:
-    distance, value = l_infinity(now.counts, then.counts)
-    shares = [each.counts.get(value, 0.0) / sum(each.counts.values()) for each in (now, then)]
+    sums = now.counted, then.counted
+    distance, value = l_infinity(now.counts, then.counts, sums)
+    shares = [each.counts.get(value, 0.0) / each.counted for each in (now, then)]
     limit = limits.of(now.name, f"{how.prefix}_l_infinity")
     if distance <= limit + l_infinity_by_chance(sum(shares) / 2, (now.present, then.present)):
         return None
     key = limits.key(now.name, f"{how.prefix}_l_infinity")
-    words, risen = texts_moved(now.counts, then.counts, value, there=how.there, of="values")
+    words, risen = texts_moved(now.counts, then.counts, value, sums=sums, there=how.there, of="values")
     return Finding(
         rule=how.rule,
         feature=now.name,

@@ -1,7 +1,7 @@
 """Finds values outside their domain: texts that the schema does not list, numbers beyond its range."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -31,19 +31,20 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
                 outside[value] = outside.get(value, 0.0) + count
     values = sorted(outside, key=lambda value: -outside[value])
     own = context.limits.of(name, "max_out_of_domain_share")
-    if not values:
-        # The statistics list only the most frequent texts; only TFDV has seen these rarer ones.
-        return None if own else group.tfdv_finding()
     part, whole = sum(outside.values()), sum(feature.values for feature in found)
-    measured = part / whole
+    unlisted, is_exact = _unlisted_outside(found, allowed.domain)
+    measured = (part + unlisted) / whole
     limit = 1 - allowed.min_domain_mass + own
     if own and measured <= limit:
         return None
+    if not values:
+        # The statistics list only the most frequent texts; only TFDV has seen these rarer ones.
+        return group.tfdv_finding()
     edit = Edit("add_values", name, values=tuple(sorted(values)))
     words = f"add {quoted(values)} to the domain of {name}"
     if allowed.domain_name and allowed.domain_name != name:
         words += f' ("{allowed.domain_name}")'
-    if len(values) > _MOST_VALUES:
+    if len(values) > _MOST_VALUES or unlisted:
         mass = math.floor((1 - measured) * 100) / 100
         edit = Edit("set_mass", name, number=mass)
         words = f"let {name} hold other values: distribution_constraints {{ min_domain_mass: {mass:g} }}"
@@ -51,7 +52,8 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
         rule="domain",
         feature=name,
         splits=group.splits,
-        what=f"{share(part, whole)} hold {quoted(values)}, not in its domain",
+        what=f"{'' if is_exact else 'at least '}{share(part + unlisted, whole)} hold {quoted(values)}, "
+        "not in its domain",
         measured=measured,
         limit=limit,
         key=context.limits.key(name, "max_out_of_domain_share"),
@@ -60,6 +62,23 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
         query=RowQuery(name, values=tuple(values)),
         stops=group.stops,
     )
+
+
+def _unlisted_outside(found: Sequence[FeatureStatistics], domain: Collection[str]) -> tuple[float, bool]:
+    """Return how many values outside the domain the statistics do not list, and whether that is exact.
+
+    None of them is more frequent than the rarest text that is listed. So as many may be inside as the
+    domain's texts that are not listed can have; the others are outside for certain.
+    """
+    unlisted, is_exact = 0.0, True
+    for feature in found:
+        rest = feature.counted - sum(feature.counts.values())
+        if rest <= 0:
+            continue
+        inside = len([text for text in domain if text not in feature.counts])
+        unlisted += max(rest - inside * min(feature.counts.values(), default=0.0), 0.0)
+        is_exact = is_exact and not inside
+    return unlisted, is_exact
 
 
 def outside_range(group: AnomalyGroup) -> Finding | None:

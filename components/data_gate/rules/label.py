@@ -145,13 +145,16 @@ def _shift(
         words, query = numbers_moved(now, then, there=there)
         what = f"the mean is {now.mean:.4g}, {then.mean:.4g} {there}; {words}: Jensen-Shannon {distance:.3f}"
     else:
-        counts = [_counts(each) for each in (now, then)]
-        distance, value = l_infinity(*counts)
-        shares = [each.get(value, 0.0) / max(sum(each.values()), 1) for each in counts]
+        ours, theirs = _counts(now), _counts(then)
+        sums = now.counted, then.counted
+        distance, value = l_infinity(ours, theirs, sums)
+        shares = [
+            each.get(value, 0.0) / max(whole, 1) for each, whole in zip((ours, theirs), sums, strict=True)
+        ]
         chance = l_infinity_by_chance(sum(shares) / 2, rows)
         if distance <= limits.max_label_shift + chance:
             return
-        what, risen = texts_moved(counts[0], counts[1], value, there=there, of="labels")
+        what, risen = texts_moved(ours, theirs, value, sums=sums, there=there, of="labels")
         query = RowQuery(now.name, values=(risen,))
         if now.is_number:
             query = RowQuery(now.name, within=(0.5, None) if risen == "1" else (None, 0.5))

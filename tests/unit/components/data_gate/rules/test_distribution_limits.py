@@ -6,6 +6,7 @@ import pytest
 from slipway.components.data_gate.finding import Finding, RowQuery
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distribution_limits import find_drift, find_serving_skew, find_skew
+from slipway.components.data_gate.statistics import FeatureStatistics
 
 NORMAL = np.random.default_rng(0).normal(30, 5, 10_000)
 
@@ -95,6 +96,17 @@ def test_share_of_a_text_may_move_by_its_limit_and_what_chance_reaches(split, ro
     then = {"b": 8000, "a": 2000}
     assert not drift(split, {"a": let_pass, "b": rows - let_pass}, then)
     assert drift(split, {"a": let_pass + 1, "b": rows - let_pass - 1}, then)
+
+
+def test_many_rare_texts_take_their_share_from_the_frequent_ones(split):
+    """Of 9,000 rare texts, the statistics list 998: with these alone, "a" had 45% instead of 32%."""
+    rare = {f"new{n}": 1 for n in range(998)}
+    now = FeatureStatistics(
+        "x", "text", 25_000, 25_000, 25_000, unique=9_002, counts={"a": 8_000, "b": 8_000, **rare}
+    )
+    [finding] = drift(split, now, {"a": 5_000, "b": 5_000})
+    assert finding.measured == pytest.approx(0.18)
+    assert finding.what.startswith('"a" is 8,000 of 25,000 values (32%), 50% in the reference, "new0" rose')
 
 
 def test_text_that_is_new_is_found(split):

@@ -10,6 +10,7 @@ from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import AnomalyGroup, Context
 from slipway.components.data_gate.rules.domain import outside_domain, outside_range
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 
 TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"
 PAYMENT = FeatureSchema("pay", "BYTES", domain=frozenset({"Cash", "Card"}), domain_name="pay")
@@ -67,6 +68,47 @@ def test_value_that_the_statistics_do_not_list_is_reported_in_the_words_of_tfdv(
     assert not find(
         [anomaly("pay", TEXTS)], listed, schema=[PAYMENT], limits=Limits(max_out_of_domain_share=0.1)
     )
+
+
+def listed(counts, *, values):
+    """Statistics of a column whose rarer texts are not listed."""
+    made = FeatureStatistics("pay", "text", values, values, values, unique=9_999, counts=counts)
+    return {"train": SplitStatistics(values, {"pay": made})}
+
+
+@pytest.mark.parametrize(
+    ("counts", "words", "measured"),
+    [
+        # All of the domain is listed, so that all of the others are outside.
+        ({"Cash": 400, "Card": 300, "new0": 1, "new1": 1}, "300 of 1,000 rows (30%)", 0.3),
+        # Card is not listed, and may be one of the others.
+        ({"Cash": 700, "new0": 5, "new1": 5}, "at least 295 of 1,000 rows (29.50%)", 0.295),
+    ],
+)
+def test_values_outside_that_the_statistics_do_not_list_count(counts, words, measured):
+    statistics = listed(counts, values=1_000)
+    found = {
+        limit: find(
+            [anomaly("pay", TEXTS)],
+            statistics,
+            schema=[PAYMENT],
+            limits=Limits(max_out_of_domain_share=limit),
+        )
+        for limit in (0.1, 0.3)
+    }
+    [finding] = found[0.1]
+    assert finding.what == f'{words} hold "new0", "new1", not in its domain'
+    assert finding.measured == pytest.approx(measured)
+    assert [edit.kind for edit in finding.edits] == ["set_mass"]
+    assert not found[0.3]
+
+
+def test_only_values_that_are_not_listed_may_be_outside():
+    statistics = listed({"Cash": 400, "Card": 300}, values=1_000)
+    some, more = (Limits(max_out_of_domain_share=share) for share in (0.1, 0.3))
+    [finding] = find([anomaly("pay", TEXTS)], statistics, schema=[PAYMENT], limits=some)
+    assert finding.what == IN_WORDS_OF_TFDV[0]
+    assert not find([anomaly("pay", TEXTS)], statistics, schema=[PAYMENT], limits=more)
 
 
 @pytest.mark.parametrize(
