@@ -110,7 +110,8 @@ class ModelTally:
         if classes & RANKS and judged.groups is not None:
             weights = np.ones(len(labels)) if judged.weights is None else judged.weights
             scores = answers[:, 0].astype(np.float64)
-            self.ranked.add(judged.groups, labels[:, 0].astype(np.float64), scores, weights, at)
+            relevance = counted.labels[:, 0].astype(np.float64)
+            self.ranked.add(judged.groups, relevance, scores, weights, at)
         if request.answers:
             if classes & QUANTILES:  # plots and counts use the middle quantile
                 answers = answers[:, [_middle(request.quantiles)]]

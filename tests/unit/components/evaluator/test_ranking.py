@@ -160,6 +160,23 @@ def test_what_cannot_be_ranked_is_reported(monkeypatch):
         tallied()
 
 
+def test_row_that_weighs_nothing_may_have_any_label():
+    spoiled = np.where(WEIGHTS == 1, -1.0, LABELS)
+    weights = np.where(WEIGHTS == 1, 0.0, WEIGHTS)
+
+    def of(labels):
+        tally = Tally(ASKED)
+        judged = [Judged(labels[:, None], each[:, None], weights) for each in (SCORES, SECOND)]
+        columns = {"query": column(GROUP), "side": column(GROUP % 2)}
+        tally.add(columns, judged, first=0)
+        return str(results(ASKED, tally))
+
+    assert of(spoiled) == of(np.where(WEIGHTS == 1, 0.0, LABELS))
+    weights = None
+    with pytest.raises(ComponentError, match="a label of the eval split is -1, but ranking needs"):
+        of(spoiled)
+
+
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_what_a_random_order_has_is_reported_beside_the_labels(weights):
     asked = replace(ASKED, label_statistics=True)
