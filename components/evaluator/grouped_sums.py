@@ -1,6 +1,6 @@
 """Sums by slice and value: histograms whose bins are the values that occur. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +8,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+LEAST_DIGITS = 3
+"""Values are rounded to at least that many digits, and then no more are taken away."""
 
 _PENDING = 1 << 20
 _FEWEST_ROWS_OF_A_SLICE = 256  # with fewer, a call for each slice takes longer than it saves
@@ -22,18 +25,29 @@ class GroupedSums:
     Args:
         width: number of sums per value.
         most: number of different values in one slice above which the slice's values are rounded; None: never.
-        rounded: the rounding function, from float64 [values] to float64 [values].
+        rounded: the rounding function, from float64 [values] and a number of digits to float64 [values].
+        digits: returns to how many digits a slice's values are rounded, >= `LEAST_DIGITS`; no more for more
+            values.
+
+    Attributes:
+        digits: the number of digits of each slice that is rounded.
     """
 
     def __init__(
-        self, width: int, *, most: int | None = None, rounded: Callable[[Floats], Floats] | None = None
+        self,
+        width: int,
+        *,
+        most: int | None = None,
+        rounded: Callable[[Floats, int], Floats] | None = None,
+        digits: Callable[[Floats], int] | None = None,
     ) -> None:
         self._most = most
         self._rounded = rounded
+        self._digits_for = digits
         self.slices: Ints = np.zeros(0, np.int64)
         self.values: Floats = np.zeros(0)
         self.sums: Floats = np.zeros((0, width))
-        self.rounded_slices: set[int] = set()
+        self.digits: dict[int, int] = {}
         self._pending: list[tuple[Ints, Floats, Floats]] = []
         self._waiting = 0
 
@@ -58,9 +72,7 @@ class GroupedSums:
         slices, values, sums = (np.concatenate(parts) for parts in zip(*self._pending, strict=True))
         self._pending, self._waiting = [], 0
         self._join(slices, self._round_those(slices, values), sums)
-        if self._most is not None and self.values.size > self._most:
-            counts = np.bincount(self.slices)
-            self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
+        self._bound()
 
     def merge(self, other: "GroupedSums", places: Ints) -> None:
         """Add counts from elsewhere.
@@ -71,17 +83,16 @@ class GroupedSums:
         """
         self.compact()
         other.compact()
-        theirs = {int(places[place]) for place in other.rounded_slices}
+        theirs = {int(places[place]): digits for place, digits in other.digits.items()}
         self._round_slices(theirs)
-        # Values that `other` has already rounded are taken unchanged.
+        # Values that `other` has already rounded to as many digits are taken unchanged.
         slices = places[other.slices] if other.slices.size else other.slices
-        whole = ~np.isin(slices, sorted(theirs))
+        alike = [place for place, digits in theirs.items() if digits == self.digits[place]]
+        whole = ~np.isin(slices, sorted(alike))
         values = other.values.copy()
         values[whole] = self._round_those(slices[whole], values[whole])
         self._join(slices, values, other.sums)
-        if self._most is not None and self.values.size > self._most:
-            counts = np.bincount(self.slices)
-            self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
+        self._bound()
 
     def of_slice(self, place: int) -> tuple[Floats, Floats]:
         """Return the values of one slice, ascending, and their sums [values, width]; call `compact` first."""
@@ -92,22 +103,40 @@ class GroupedSums:
         self.compact()
         return self.__dict__
 
+    def _bound(self) -> None:
+        """Round the slices with too many values; those rounded before to fewer digits if that is enough now.
+
+        How many digits a slice has at the end depends on all of its values, not on the parts they came in.
+        """
+        if self._most is None or (self.values.size <= self._most and not self.digits):
+            return
+        counts = np.bincount(self.slices)
+        full = {int(place) for place in np.flatnonzero(counts > self._most)}
+        open_ = {place for place in full | self.digits.keys() if self.digits.get(place) != LEAST_DIGITS}
+        self._round_slices({place: self._digits_of(place) for place in sorted(open_)})
+
+    def _digits_of(self, place: int) -> int:
+        return LEAST_DIGITS if self._digits_for is None else self._digits_for(self.of_slice(place)[0])
+
     def _round_those(self, slices: Ints, values: Floats) -> Floats:
-        if not self.rounded_slices or self._rounded is None:
+        if not self.digits or self._rounded is None:
             return values
-        which = np.isin(slices, sorted(self.rounded_slices))
         values = values.copy()
-        values[which] = self._rounded(values[which])
+        for digits in set(self.digits.values()):
+            which = np.isin(slices, [place for place, each in self.digits.items() if each == digits])
+            values[which] = self._rounded(values[which], digits)
         return values
 
-    def _round_slices(self, places: set[int]) -> None:
-        new = places - self.rounded_slices
+    def _round_slices(self, wanted: Mapping[int, int]) -> None:
+        """Round slices to so many digits, unless they have no more already."""
+        new = {place: many for place, many in wanted.items() if many < self.digits.get(place, many + 1)}
         if not new or self._rounded is None:
             return
-        self.rounded_slices |= new
-        which = np.isin(self.slices, sorted(new))
+        self.digits |= new
         values = self.values.copy()
-        values[which] = self._rounded(values[which])
+        for digits in set(new.values()):
+            which = np.isin(self.slices, [place for place, each in new.items() if each == digits])
+            values[which] = self._rounded(values[which], digits)
         slices, sums = self.slices, self.sums
         self.slices, self.values, self.sums = slices[:0], values[:0], sums[:0]
         self._join(slices, values, sums)

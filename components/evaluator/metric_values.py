@@ -259,7 +259,7 @@ def _prediction_counts(model: ModelTally, place: int) -> PredictionCounts:
             for cell, many in zip(cells.tolist(), rows[:, 0].tolist(), strict=True)
         },
         is_binary=not not_binary,
-        is_rounded=place in model.answers.rounded_slices,
+        is_rounded=place in model.answers.digits,
         not_finite=int(not_finite),
         not_told=int(not_told),
     )

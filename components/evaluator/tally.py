@@ -22,7 +22,12 @@ from slipway.components.evaluator.slices import Column, SliceKey, check_number, 
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES
 from slipway.components.metrics.row_values import HINGES, MEANS, confusion, of_quantiles, one_hot, shares
 from slipway.components.model_gate.prediction_counts import DISTINCT_PREDICTIONS
-from slipway.components.model_gate.trivial_scores import DISTINCT_LABELS, NO_CLASS, rounded_label
+from slipway.components.model_gate.trivial_scores import (
+    DISTINCT_LABELS,
+    NO_CLASS,
+    digits_of_labels,
+    rounded_label,
+)
 
 Array = Any
 
@@ -74,7 +79,7 @@ class ModelTally:
     def __init__(self) -> None:
         self.sums: dict[str, Floats] = {}
         self.curve = GroupedSums(2)
-        self.answers = GroupedSums(4, most=DISTINCT_PREDICTIONS, rounded=least_of)
+        self.answers = GroupedSums(4, most=DISTINCT_PREDICTIONS, rounded=_least_of)
         self.cells = GroupedSums(1)
         self.outputs = 0
         self.lost = 0
@@ -221,7 +226,9 @@ class Tally:
         self.weights: Floats = np.zeros((0, 2))
         self.labels, self.numbers = (
             {
-                each.output: GroupedSums(3, most=DISTINCT_LABELS, rounded=_rounded_labels)
+                each.output: GroupedSums(
+                    3, most=DISTINCT_LABELS, rounded=_rounded_labels, digits=_digits_of_labels
+                )
                 for each in request.models
             }
             for _ in range(2)
@@ -377,9 +384,17 @@ def _three_digits(values: Floats, whole: Any) -> Floats:
     return np.where(values == 0, 0.0, whole(values / scale) * scale)
 
 
-def _rounded_labels(labels: Floats) -> Floats:
+def _least_of(answers: Floats, _digits: int) -> Floats:
+    return least_of(answers)
+
+
+def _digits_of_labels(labels: Floats) -> int:
+    return digits_of_labels(labels.tolist())
+
+
+def _rounded_labels(labels: Floats, digits: int) -> Floats:
     different, places = np.unique(labels, return_inverse=True)
-    return np.array([rounded_label(label) for label in different.tolist()])[places]
+    return np.array([rounded_label(label, digits) for label in different.tolist()])[places]
 
 
 def _grown(sums: Floats | None, many: int, parts: int) -> Floats:

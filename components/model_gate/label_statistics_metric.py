@@ -22,6 +22,7 @@ from slipway.components.model_gate.trivial_scores import (
     LABEL_PREFIX,
     NO_CLASS,
     LabelStatistics,
+    digits_of_labels,
     labels_of_vectors,
     rounded_label,
 )
@@ -75,40 +76,50 @@ def _computations(
 
 @dataclasses.dataclass
 class _Counts:
-    """By label, the sums of its rows' weights and squared weights; exact while there are few labels."""
+    """By label, the sums of its rows' weights and squared weights; exact while there are few labels.
+
+    Attributes:
+        digits: the number of digits that labels are rounded to; None: they are exact.
+        most: number of labels above which it is looked whether fewer digits are enough.
+    """
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
     squares: Counter[float] = dataclasses.field(default_factory=Counter)
     counts: Counter[float] = dataclasses.field(default_factory=Counter)
-    is_rounded: bool = False
+    digits: int | None = None
+    most: int = DISTINCT_LABELS
 
     def add(self, labels: Iterable[float], weight: float) -> None:
         for label in labels:
-            label = rounded_label(label) if self.is_rounded else label
+            label = label if self.digits is None else rounded_label(label, self.digits)
             # A Counter's values may be of any type.
             self.by_label[label] += weight  # type: ignore[assignment]
             self.squares[label] += weight * weight  # type: ignore[assignment]
             self.counts[label] += 1
-        self._bound()
+        if len(self.by_label) > self.most:
+            self.compact()
 
     def merge(self, other: "_Counts") -> None:
-        if self.is_rounded or other.is_rounded:
-            self._round()
-            other._round()
+        known = [each.digits for each in (self, other) if each.digits is not None]
+        if known:
+            self._round(min(known))
+            other._round(min(known))
         self.by_label.update(other.by_label)
         self.squares.update(other.squares)
         self.counts.update(other.counts)
-        self._bound()
+        self.compact()
 
-    def _bound(self) -> None:
-        if len(self.by_label) > DISTINCT_LABELS:
-            self._round()
+    def compact(self) -> None:
+        """Round a continuum to as few digits as its labels need."""
+        if self.digits is not None or len(self.by_label) > DISTINCT_LABELS:
+            self._round(digits_of_labels(self.by_label))
+        self.most = max(DISTINCT_LABELS, 2 * len(self.by_label))
 
-    def _round(self) -> None:
-        if self.is_rounded:
+    def _round(self, digits: int) -> None:
+        if self.digits is not None and self.digits <= digits:
             return
-        self.is_rounded = True
-        self.by_label, self.squares, self.counts = map(_rounded, self.parts)
+        self.digits = digits
+        self.by_label, self.squares, self.counts = (_rounded(each, digits) for each in self.parts)
 
     @property
     def parts(self) -> tuple[Counter[float], Counter[float], Counter[float]]:
@@ -140,6 +151,8 @@ class _Labels:
 
     def parts(self) -> Iterator[dict[float, float]]:
         """Yield three dicts by label: weights, squared weights, and number of rows."""
+        self.classes.compact()
+        self.numbers.compact()
         are_classes = not self.numbers.counts
         for classes, numbers in zip(self.classes.parts, self.numbers.parts, strict=True):
             if self.width == 1:
@@ -148,10 +161,10 @@ class _Labels:
                 yield labels_of_vectors(classes, numbers, width=self.width, are_classes=are_classes)
 
 
-def _rounded(exact: Counter[float]) -> Counter[float]:
+def _rounded(exact: Counter[float], digits: int) -> Counter[float]:
     found: Counter[float] = Counter()
     for label, count in exact.items():
-        found[rounded_label(label)] += count
+        found[rounded_label(label, digits)] += count
     return found
 
 

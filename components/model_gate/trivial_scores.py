@@ -4,7 +4,7 @@ A threshold that such a score meets tests nothing, and a model that does not bea
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import accumulate
 
@@ -15,7 +15,11 @@ LABEL_PREFIX = "label_"
 """Prefix of the label statistics among the Evaluator's metrics."""
 
 DISTINCT_LABELS = 4096
-"""If a slice has more distinct labels than this, they are a continuum and are rounded to three digits."""
+"""If a slice has more distinct labels than this, they are a continuum and rounded, see `digits_of_labels`."""
+
+_LEAST_DIGITS, _MOST_DIGITS = 3, 15
+# The error of rounding a range to so many numbers adds at most a ten-thousandth to its variance.
+_LEAST_ROUNDED = 100
 
 
 @dataclass(frozen=True)
@@ -139,9 +143,20 @@ ALWAYS = tuple(each.name for each in fields(LabelStatistics) if each.default is 
 """The statistics that every evaluation has."""
 
 
-def rounded_label(label: float) -> float:
-    """Round a label of a continuum to three digits."""
-    return float(f"{label:.3g}")
+def digits_of_labels(labels: Collection[float]) -> int:
+    """Return to how many digits labels of a continuum are rounded: three, or as many as leave 100 of them.
+
+    To three digits all pressures around 101,300 Pa would be equal, and no model better than always the mean.
+    """
+    for digits in range(_LEAST_DIGITS, _MOST_DIGITS):
+        if len({rounded_label(label, digits) for label in labels}) >= _LEAST_ROUNDED:
+            return digits
+    return _MOST_DIGITS
+
+
+def rounded_label(label: float, digits: int) -> float:
+    """Round a label of a continuum to a number of digits."""
+    return float(f"{label:.{digits}g}")
 
 
 NO_CLASS = -1.0

@@ -7,7 +7,7 @@ from slipway.components.evaluator import grouped_sums
 from slipway.components.evaluator.grouped_sums import GroupedSums
 
 
-def whole(values):
+def whole(values, _digits):
     return np.floor(values)
 
 
@@ -47,7 +47,7 @@ def test_slice_with_more_different_values_than_that_is_rounded_and_no_other():
     rows = [(0, value / 4, 1.0) for value in range(8)] + [(1, 0.25, 1.0)]
     sums = added(*rows, most=7)
     assert content(sums) == [(0, 0.0, 4.0), (0, 1.0, 4.0), (1, 0.25, 1.0)]
-    assert sums.rounded_slices == {0}
+    assert sums.digits == {0: 3}
     sums.add(np.array([0, 1]), np.array([1.75, 0.5]), np.ones((2, 1)))
     assert content(sums) == [(0, 0.0, 4.0), (0, 1.0, 5.0), (1, 0.25, 1.0), (1, 0.5, 1.0)]
 
@@ -58,6 +58,32 @@ def test_rounding_anywhere_rounds_the_whole_slice():
     few.merge(many, np.array([2]))
     assert content(few) == [(0, 0.75, 1.0), (2, 0.0, 5.0), (2, 1.0, 4.0)]
     assert few.of_slice(2)[1][:, 0].tolist() == [5.0, 4.0]
+
+
+def coarser(values, digits):
+    return np.floor(values * 10.0 ** (digits - 3)) / 10.0 ** (digits - 3)
+
+
+def enough(values):
+    return next((digits for digits in range(3, 9) if len(set(coarser(values, digits))) >= 3), 9)
+
+
+def test_digits_are_those_that_all_values_need_however_they_came():
+    def of(values):
+        sums = GroupedSums(1, most=4, rounded=coarser, digits=enough)
+        sums.add(np.zeros(len(values), np.int64), np.array(values), np.ones((len(values), 1)))
+        sums.compact()
+        return sums
+
+    narrow = [8.0, 8.125, 8.25, 8.375, 8.5]
+    assert content(of(narrow)) == [(0, 8.0, 1.0), (0, 8.1, 1.0), (0, 8.2, 1.0), (0, 8.3, 1.0), (0, 8.5, 1.0)]
+    wide = [1.5, 2.5, 3.5]
+    expected = [(0, 1.0, 1.0), (0, 2.0, 1.0), (0, 3.0, 1.0), (0, 8.0, 5.0)]
+    for first, second in ((narrow, wide), (wide, narrow)):
+        sums = of(first)
+        sums.merge(of(second), np.array([0]))
+        assert content(sums) == content(of([*first, *second])) == expected
+        assert sums.digits == {0: 3}
 
 
 @pytest.mark.parametrize(("many", "rows"), [(3, 2_000), (500, 2_000), (1, 300), (1, 0), (70_000, 100)])

@@ -276,6 +276,26 @@ def test_continuum_of_answers_and_labels_is_rounded_as_the_gate_s_own_metrics_do
     assert b'"kind":"numbers"' in found[ANSWERS_NAME]
 
 
+@pytest.mark.parametrize("at_once", [6000, 1500, 7])
+def test_labels_far_from_zero_keep_the_digits_that_tell_them_apart(at_once):
+    """Pressures in Pa: to three digits all of them are 101,000, and always the mean is never wrong."""
+    asked = request("root_mean_squared_error", "mean_absolute_error", label_statistics=True)
+    labels = np.random.default_rng(1).normal(101_325, 100, 6000)
+    parts = [
+        tallied(asked, labels=each, answers=each, texts=["a"] * len(each))
+        for each in np.split(labels, range(at_once, 6000, at_once))
+    ]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole.merge(part)
+    found = values(asked, whole)[()]
+    assert found["label_mean"] == pytest.approx(labels.mean(), abs=0.1)
+    assert math.sqrt(found["label_variance"]) == pytest.approx(labels.std(), rel=0.01)
+    apart = np.abs(labels - np.median(labels)).mean()
+    assert found["label_absolute_deviation"] == pytest.approx(apart, rel=0.01)
+    assert found["label_classes"] < 1000
+
+
 def test_least_of_many_is_the_least_of_each():
     answers = np.random.default_rng(2).uniform(-3, 3, 2000) ** 7
     some = [0.0, 0.5, 1.0, 0.9991, -0.25, 1234.5]
