@@ -131,7 +131,7 @@ def _with_live(
     names, labels = metrics_and_labels(config, late)
     rows = join(watched.request.logs, key=late.key, version=watched.request.version, labels=labels)
     live = live_metrics(rows, names, at_push)
-    return replace(watched, live=live, labelled=len(rows.labels))
+    return replace(watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite)
 
 
 def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.pipeline.errors import UsageError
@@ -44,6 +44,7 @@ class Watched:
         drifted: the columns that have drifted in the newest window.
         live: the metrics of rows with late labels; empty if no labels were given.
         labelled: the number of these rows.
+        not_finite: the number of these rows whose answer is NaN or infinite.
     """
 
     request: WatchRequest
@@ -54,6 +55,7 @@ class Watched:
     drifted: tuple[Drifted, ...]
     live: tuple[LiveMetric, ...] = ()
     labelled: int = 0
+    not_finite: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -62,8 +64,9 @@ class Watched:
 
     @property
     def is_right(self) -> bool:
-        """Whether no column has drifted and no live metric is worse than at the push."""
-        return not self.drifted and not any(each.is_worse for each in self.live)
+        """Whether no column has drifted, no live metric is worse than at the push, and each answer to a row
+        with a label is a finite number."""
+        return not (self.drifted or self.not_finite or any(each.is_worse for each in self.live))
 
     @property
     def sentence(self) -> str:
@@ -85,7 +88,11 @@ class Watched:
         if not self.live:
             return ""
         told = "; ".join(each.text for each in self.live)
-        return f"In {counted(self.labelled, 'row')} with a label: {told}."
+        unsound = ""
+        if self.not_finite:
+            verb = agreeing(self.not_finite, "have")
+            unsound = f", of which {self.not_finite:,} {verb} an answer that is no finite number"
+        return f"In {counted(self.labelled, 'row')} with a label{unsound}: {told}."
 
     def message(self) -> dict[str, object]:
         """Return plain data for notifications, without logged values, which are only for the log's owner."""
@@ -121,6 +128,7 @@ class Watched:
             ],
             "live": [each.to_json() for each in self.live],
             "labelled": self.labelled,
+            "not_finite": self.not_finite,
             "told": dict(self.request.logs.left_out_counts),
             "windows": [
                 {"begin": each.name, "rows": each.rows, "drifted": sorted(each.findings)}

@@ -41,6 +41,11 @@ class Labelled:
     answers: Floats
     without: int
 
+    @property
+    def not_finite(self) -> int:
+        """The number of rows whose answer is NaN or infinite; the log has null for it."""
+        return int((~np.isfinite(self.answers)).any(1).sum())
+
 
 def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> dict[str, float]:
     """Read the labels by key; if a key appears twice, the last label counts.
@@ -62,8 +67,10 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
         if name is None or row.get(label) in (None, ""):
             continue
         text = str(row[label])
+        # A gap in a column of whole numbers makes 1 into 1.0, which is the class "1" and not the code 1.
+        code = codes.get(text, codes.get(_as_text(row[label]) or ""))
         try:
-            value = codes[text] if text in codes else float(row[label])
+            value = float(row[label]) if code is None else code
         except (TypeError, ValueError, OverflowError):
             value = math.nan
         if not math.isfinite(value) or (classes and value not in codes.values()):
@@ -87,12 +94,13 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             the same length.
     """
     wanted, answers, without = [], [], 0
-    has_key = False
+    has_key = has_answer = False
     for file in logs.files:
         for row in _logged(file.path, [key, VERSION, PREDICTION]):
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
+            has_answer |= PREDICTION in row
             label = _label_of(row, key, labels)
             if label is None:
                 without += 1
@@ -101,6 +109,11 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             wanted.append(label)
             answers.append(answer if isinstance(answer, list) else [answer])
     _check_joined(logs, key, has_key=has_key, with_label=len(wanted), without=without)
+    if not has_answer:
+        raise UsageError(
+            f"The requests in {logs.folder} have no column {PREDICTION}, so no metric can be computed.",
+            hint="leave out --labels, or log the answers there too",
+        )
     try:
         numbers = np.array(answers, np.float64)
     except (TypeError, ValueError) as error:
@@ -171,7 +184,7 @@ def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, witho
 
 
 def _as_text(key: Any) -> str | None:
-    """Return a key as text, None if it is missing.
+    """Return a key, or a label, as text; None if it is missing.
 
     7.0 becomes "7", because a missing value in a column of integers turns them into floats.
     """

@@ -66,7 +66,7 @@ class LiveMetric:
             "name": self.name,
             "value": finite(self.value),
             "bounds": [finite(bound) for bound in self.bounds],
-            "at_push": self.at_push,
+            "at_push": None if self.at_push is None else finite(self.at_push),
             "worse": self.is_worse,
         }
 
@@ -81,6 +81,9 @@ def live_metrics(
 ) -> tuple[LiveMetric, ...]:
     """Return the metrics of labelled rows, computed like the Evaluator's, with bounds.
 
+    If an answer is NaN or infinite, every metric is NaN: a mean error would leave its row out, an accuracy
+    would take it for a no, and an area cannot be computed.
+
     Args:
         names: the names of metrics, for one output.
         at_push: the metrics in the version's evaluation.
@@ -88,6 +91,10 @@ def live_metrics(
     Raises:
         ComponentError: a metric is not defined for these labels and predictions.
     """
+    at_push = {name: value for name, value in at_push.items() if name not in _COUNTS}
+    if rows.not_finite:
+        unknown = (math.nan, math.nan)
+        return tuple(LiveMetric(name, math.nan, unknown, at_push.get(name)) for name in names)
     request = Request(
         models=(ModelRequest("", "label", is_baseline=False),),
         slices=((),),
@@ -103,7 +110,7 @@ def live_metrics(
             name=name,
             value=value,
             bounds=bounds(name, value, measured, CONFIDENCE, spread.get(("", name, False))),
-            at_push=None if name in _COUNTS else at_push.get(name),
+            at_push=at_push.get(name),
         )
         for name, value in found.items()
     )

@@ -86,6 +86,34 @@ def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, 
     assert found.to_json()["live"][0]["worse"]
 
 
+@pytest.fixture
+def watched(output, pushed, training, monkeypatch, tmp_path):
+    """Watches 600 requests with these answers, all of which have the label 0."""
+
+    def call(answer, **more):
+        monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+        folder = output / "requests/toy"
+        folder.mkdir(parents=True)
+        row = {**ROW, "logged_version": pushed}
+        rows = [{**row, "fare": n % 100 / 10, "id": n, "logged_prediction": [answer(n)]} for n in range(600)]
+        (folder / "requests-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+        labels = tmp_path / "labels.csv"
+        labels.write_text("id,tips\n" + "".join(f"{n},0\n" for n in range(600)))
+        judged = config(evaluate={"metrics": ["binary_accuracy"]}, **more)
+        return run(judged, output, late=late_labels(labels, "id"))[0]
+
+    return call
+
+
+def test_answers_that_are_no_number_are_as_wrong_as_drift(watched):
+    found = watched(lambda n: None if n < 2 else 0.0)
+    assert found.sentence.endswith(
+        "In 600 rows with a label, of which 2 have an answer that is no finite number: binary_accuracy nan "
+        "(nan to nan), 0.9000 at its push: worse."
+    )
+    assert (found.exit_code, found.to_json()["not_finite"]) == (3, 2)
+
+
 def test_labels_and_key_belong_together(tmp_path):
     assert late_labels(None, None) is None
     with pytest.raises(UsageError, match="belong together"):

@@ -68,6 +68,14 @@ def test_names_of_classes_stand_for_their_codes(tmp_path):
     assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
 
 
+def test_whole_number_names_the_same_class_where_gaps_have_made_it_a_fraction(tmp_path):
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "label": [1.0, None, 3.0]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", classes=["1", "2", "3"]) == {"a": 0.0, "c": 2.0}
+    (tmp_path / "a.csv").write_text("id,label\na,2.0\nb,2\nc,0\n")
+    assert read(tmp_path / "a.csv", classes=["1", "2", "3"]) == {"a": 1.0, "b": 1.0, "c": 0.0}
+    assert read(tmp_path / "a.csv", classes=["2", "2.0"]) == {"a": 1.0, "b": 0.0, "c": 0.0}
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_table_without_the_column_says_which_it_has(tmp_path, suffix):
     file = tmp_path / f"a.{suffix}"
@@ -158,3 +166,13 @@ def test_what_cannot_be_joined_is_one_sentence(log):
         join(Logs.of(log((1, [0.5]), key="fare")), key="id", version=7, labels={"1": 1.0})
     with pytest.raises(UsageError, match="differ in length"):
         join(Logs.of(log((1, {"a": 1}), (2, [0.5]))), key="id", version=7, labels={"1": 1.0, "2": 1.0})
+    folder = log()
+    (folder / "requests-7.jsonl").write_text('{"logged_version": 7, "id": 1}\n')
+    with pytest.raises(UsageError, match="have no column logged_prediction, so no metric can be computed"):
+        join(Logs.of(folder), key="id", version=7, labels={"1": 1.0})
+
+
+def test_answers_that_are_no_number_are_counted(log):
+    folder = log((1, [0.25]), (2, [None]), (3, None))
+    found = join(Logs.of(folder), key="id", version=7, labels={"1": 1.0, "2": 0.0, "3": 0.0})
+    assert found.not_finite == 2

@@ -63,6 +63,18 @@ def test_model_that_answers_nan_has_become_worse():
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["value"] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "at_push"),
+    [("mean_absolute_error", 9.0), ("binary_accuracy", 0.0), ("auc", 0.5), ("recall", 0.0)],
+)
+def test_no_metric_hides_an_answer_that_is_no_number(name, at_push):
+    answers = ROWS.answers.copy()
+    answers[:1500] = np.nan
+    [found] = live_metrics(Labelled(ROWS.labels, answers, 0), [name], {name: at_push})
+    assert found.is_worse
+    assert found.text == f"{name} nan (nan to nan), {at_push:.4f} at its push: worse"
+
+
 @pytest.mark.parametrize("label", [3.0, -1.0, 0.5])
 def test_label_that_is_no_class_is_refused_and_not_counted_as_an_error(label):
     rows = Labelled(np.array([[0.0], [label]]), np.full((2, 3), 1 / 3), 0)
