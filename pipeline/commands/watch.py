@@ -130,7 +130,8 @@ def _with_live(
 ) -> Watched:
     names, labels = metrics_and_labels(config, late)
     rows = join(watched.request.logs, key=late.key, version=watched.request.version, labels=labels)
-    live = live_metrics(rows, names, at_push)
+    # Metrics at the push are weighted, and the logged rows have no weights: the two are not comparable.
+    live = live_metrics(rows, names, {} if config.transform.weight else at_push)
     return replace(watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite)
 
 

@@ -114,6 +114,13 @@ def test_answers_that_are_no_number_are_as_wrong_as_drift(watched):
     assert (found.exit_code, found.to_json()["not_finite"]) == (3, 2)
 
 
+def test_metrics_without_weights_are_not_held_against_weighted_ones(watched):
+    weighted = {"preprocessing_fn": "w.f.g", "weight": "w"}
+    found = watched(lambda n: float(n % 2), transform=weighted)
+    assert found.sentence.endswith("In 600 rows with a label: binary_accuracy 0.5000 (0.4665 to 0.5335).")
+    assert found.exit_code == 0
+
+
 def test_labels_and_key_belong_together(tmp_path):
     assert late_labels(None, None) is None
     with pytest.raises(UsageError, match="belong together"):
