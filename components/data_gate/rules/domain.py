@@ -98,7 +98,7 @@ def outside_range(group: AnomalyGroup) -> Finding | None:
     if not (too_low or too_high):
         return None
     whole = total_rows(context.statistics)
-    part, about = _rows_outside(context.sample.get(name), allowed, whole, found)
+    part, about = _rows_outside(context.sample.get(name), allowed, whole, _least_rows(group, allowed))
     own = context.limits.of(name, "max_out_of_domain_share")
     if own and part / whole <= own:
         return None
@@ -122,11 +122,9 @@ def outside_range(group: AnomalyGroup) -> Finding | None:
 
 
 def _rows_outside(
-    column: Column | None, allowed: FeatureSchema, rows: int, found: Sequence[FeatureStatistics]
+    column: Column | None, allowed: FeatureSchema, rows: int, least: float
 ) -> tuple[float, str]:
     """Return the number of rows outside, >= 1, and `about ` or `at least ` if it is not an exact count."""
-    values = sum(feature.values for feature in found)
-    least = sum(_least_share(feature, allowed) * feature.values for feature in found) / values * rows
     if column is None or column.dtype == object or not len(column):
         return max(round(least), 1), "at least "
     low = -np.inf if allowed.min is None else allowed.min
@@ -136,6 +134,17 @@ def _rows_outside(
         return max(counted, 1), ""
     # The sample holds the first rows of each file, which may all be inside.
     return max(round(counted * rows / len(column)), round(least), 1), "about "
+
+
+def _least_rows(group: AnomalyGroup, allowed: FeatureSchema) -> float:
+    """Return the number of rows outside for certain, in the splits of the group; no value is not outside."""
+    return sum(
+        _least_share(feature, allowed) * feature.present * group.context.statistics[split].rows / feature.rows
+        for split in group.splits
+        if split in group.context.statistics
+        and (feature := group.context.statistics[split].features.get(group.feature))
+        and feature.present
+    )
 
 
 def _least_share(feature: FeatureStatistics, allowed: FeatureSchema) -> float:

@@ -210,6 +210,21 @@ def test_share_outside_the_range_is_not_let_pass_because_no_sample_shows_it(spli
 
 
 @pytest.mark.parametrize(
+    ("train", "rows", "anomalous", "words"),
+    [
+        # Half of the rows of eval, which are a tenth of all.
+        ([1.0] * 900, 900, "eval", "at least 49 of 1,000 rows"),
+        # Half of the values of train, of which nine tenths are empty.
+        ([1.0] * 45 + [150.0] * 45, 900, "train", "at least 44 of 1,000 rows"),
+    ],
+)
+def test_other_splits_and_empty_cells_are_not_outside_the_range(split, train, rows, anomalous, words):
+    statistics = {"train": split(rows, fare=train), "eval": split(fare=[1.0] * 50 + [150.0] * 50)}
+    [finding] = find([anomaly("fare", "FLOAT_TYPE_BIG_FLOAT", split=anomalous)], statistics, schema=[FARE])
+    assert finding.what.startswith(words)
+
+
+@pytest.mark.parametrize(
     ("allowed", "values", "words", "edit"),
     [
         ((5.0, None), [0.0, 9.0], "below 5, as far as 0", "set the min of fare to 0"),
