@@ -33,7 +33,7 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
     own = context.limits.of(name, "max_out_of_domain_share")
     part, whole = sum(outside.values()), sum(feature.values for feature in found)
     unlisted, is_exact = _unlisted_outside(found, allowed.domain)
-    measured = (part + unlisted) / whole
+    measured = (part + unlisted) / max(whole, 1)
     limit = 1 - allowed.min_domain_mass + own
     if own and measured <= limit:
         return None
@@ -45,7 +45,9 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
     if allowed.domain_name and allowed.domain_name != name:
         words += f' ("{allowed.domain_name}")'
     if len(values) > _MOST_VALUES or unlisted:
-        mass = math.floor((1 - measured) * 100) / 100
+        # TFDV judges each split by itself.
+        worst = max(_share_outside(feature, allowed.domain) for feature in found)
+        mass = math.floor((1 - worst) * 100) / 100
         edit = Edit("set_mass", name, number=mass)
         words = f"let {name} hold other values: distribution_constraints {{ min_domain_mass: {mass:g} }}"
     return Finding(
@@ -62,6 +64,13 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
         query=RowQuery(name, values=tuple(values)),
         stops=group.stops,
     )
+
+
+def _share_outside(feature: FeatureStatistics, domain: Collection[str]) -> float:
+    """Return the share of the values of a split that are outside the domain for certain."""
+    listed = sum(count for value, count in feature.counts.items() if value not in domain)
+    unlisted, _ = _unlisted_outside([feature], domain)
+    return (listed + unlisted) / max(feature.values, 1)
 
 
 def _unlisted_outside(found: Sequence[FeatureStatistics], domain: Collection[str]) -> tuple[float, bool]:

@@ -58,6 +58,15 @@ def test_many_new_values_mean_that_the_domain_itself_is_too_narrow(split):
     assert [edit.kind for edit in finding.edits] == ["add_values"]
 
 
+def test_domain_is_widened_as_the_split_with_most_new_values_needs_it(split):
+    new = {f"new{i}": 1 for i in range(25)}
+    statistics = {"train": split(pay={"Cash": 975} | new), "eval": split(pay={"Cash": 75} | new)}
+    found = [anomaly("pay", TEXTS), anomaly("pay", TEXTS, split="eval")]
+    [finding] = find(found, statistics, schema=[PAYMENT])
+    assert finding.edits == (Edit("set_mass", "pay", number=0.75),)
+    assert finding.measured == pytest.approx(50 / 1100)
+
+
 IN_WORDS_OF_TFDV = ["short words: A sentence."]
 
 
