@@ -121,7 +121,9 @@ class ModelTally:
             if classes & QUANTILES:  # plots and counts use the middle quantile
                 answers = answers[:, [_middle(request.quantiles)]]
                 self.outputs = 1
-            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at)
+            # The label of a row that weighs nothing may stand for none.
+            counts = np.ones(len(labels), bool) if judged.weights is None else judged.weights != 0
+            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at, counts)
 
     def has_both(self, place: int) -> bool:
         """Return True if a slice's curve has positives and negatives; call `curve.compact` first."""
@@ -178,23 +180,23 @@ class ModelTally:
             factors = counts[:, kind].reshape(-1, width)
             self.replicates.add_to_cells("curve", cells + kind, 2 * COARSE_BUCKETS, factors, samples)
 
-    def _add_answers(self, labels: Floats, answers: Floats, at: Memberships) -> None:
+    def _add_answers(self, labels: Floats, answers: Floats, at: Memberships, counts: Array) -> None:
         rows, slices = at.rows, at.slices
         finite = np.isfinite(answers).all(1)
         told = np.zeros(len(answers), bool)
         if answers.shape[1] == labels.shape[1] == 1:
             label, answer = labels[:, 0], answers[:, 0]
-            told = finite & np.isfinite(label)
+            told = counts & finite & np.isfinite(label)
             sums = np.stack([np.ones(len(label)), label, label * label, answer], axis=1)
             kept = told[rows]
             self.answers.add(slices[kept], answer[rows[kept]], sums[rows[kept]])
             is_binary = ((label == 0) | (label == 1)) & (answer >= 0) & (answer <= 1)
         else:
-            cells, told = _cells(labels, answers, finite)
+            cells, told = _cells(labels, answers, counts & finite)
             kept = told[rows]
             self.cells.add(slices[kept], cells[rows[kept]], np.ones((int(kept.sum()), 1)))
             is_binary = np.ones(len(answers), bool)
-        flags = np.stack([~finite, finite & ~told, told & ~is_binary], axis=1).astype(np.float64)
+        flags = np.stack([~finite, counts & finite & ~told, told & ~is_binary], axis=1).astype(np.float64)
         self._add("answers", flags, at)
 
 

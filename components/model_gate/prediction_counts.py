@@ -99,15 +99,19 @@ class PredictionCounts:
     not_finite: int = 0
     not_told: int = 0
 
-    def add(self, label: Sequence[float], prediction: Sequence[float]) -> None:
+    def add(self, label: Sequence[float], prediction: Sequence[float], *, weight: float = 1.0) -> None:
         """Count one row.
 
         Args:
             label: a number, a class, or a one-hot vector as long as the prediction.
             prediction: one number, or one for each class.
+            weight: of the row. If it is 0, only a prediction that is not finite counts: the label may stand
+                for none. Otherwise every row counts the same.
         """
         if not all(map(math.isfinite, prediction)):
             self.not_finite += 1
+        elif not weight:
+            return
         elif len(prediction) == len(label) == 1 and math.isfinite(label[0]):
             self._add_number(float(label[0]), float(prediction[0]))
         elif len(prediction) > 1 and (wanted := _class_of(label, len(prediction))) is not None:

@@ -63,7 +63,12 @@ class _CountPredictions(beam.CombineFn):
     def add_input(self, predictions: PredictionCounts, element: Any) -> PredictionCounts:
         # TensorFlow Model Analysis' own extraction of labels and predictions takes ten times as long as the
         # counting.
-        predictions.add(self._numbers(element.labels), self._numbers(element.predictions))
+        weights = self._numbers(element.example_weights)
+        predictions.add(
+            self._numbers(element.labels),
+            self._numbers(element.predictions),
+            weight=weights[0] if weights else 1.0,
+        )
         return predictions
 
     def merge_accumulators(self, accumulators: Iterable[PredictionCounts]) -> PredictionCounts:

@@ -259,6 +259,25 @@ def test_row_that_weighs_nothing_may_have_any_label(garbage):
         tallied(asked, labels=spoiled, weights=np.ones(5))
 
 
+@pytest.mark.parametrize("garbage", [-1.0, np.nan])
+def test_row_that_weighs_nothing_is_in_no_curve_and_no_matrix(garbage):
+    def told(labels, answers, weights):
+        asked = replace(request("root_mean_squared_error", **ALL), models=WEIGHTED)
+        return values(asked, tallied(asked, labels=labels, answers=answers, weights=weights))[()][
+            ANSWERS_NAME
+        ]
+
+    weights = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    spoiled = np.where(weights == 0, garbage, LABELS)
+    assert told(spoiled, ANSWERS, weights) == told(LABELS, ANSWERS, weights)
+    assert b'"kind":"binary"' in told(spoiled, ANSWERS, weights)
+    several = np.stack([1 - ANSWERS, ANSWERS], axis=1)
+    assert told(spoiled, several, weights) == told(LABELS, several, weights)
+    assert b'"kind":"classes","cells":[[1,1,2],[0,1,1],[1,0,1]]' in told(spoiled, several, weights)
+    lost = told(spoiled, np.where(weights == 0, np.nan, ANSWERS), weights)
+    assert b'"rows":4,"not_finite":1' in lost, "the model has to answer it nevertheless"
+
+
 def test_area_of_answers_that_are_no_number_is_refused_in_words():
     tally = tallied(request("auc"), slice(0, 2), slice(2, 5), answers=np.where(LABELS == 0, np.nan, ANSWERS))
     with pytest.raises(

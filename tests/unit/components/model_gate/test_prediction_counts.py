@@ -1,4 +1,5 @@
 import json
+import math
 import random
 
 import pytest
@@ -49,6 +50,15 @@ def test_rows_without_a_finite_answer_are_counted_apart():
     assert nothing_else == {"rows": 0, "not_finite": 2}
     of_vectors = counted([([1.0, 1.0], [0.1, float("nan")]), ([1.0, 1.0], [0.1, 0.2])]).to_json()
     assert of_vectors == {"rows": 0, "not_finite": 1}
+
+
+def test_row_that_weighs_nothing_counts_only_if_its_answer_is_not_finite():
+    some = PredictionCounts()
+    some.add([-1.0], [0.5], weight=0.0)
+    assert some.to_json() == {}
+    some.add([-1.0], [math.nan], weight=0.0)
+    some.add([1.0], [0.5], weight=0.25)
+    assert (some.to_json()["kind"], some.to_json()["rows"], some.not_finite) == ("binary", 1, 1)
 
 
 def test_parts_add_up_to_the_whole_however_they_are_divided():
