@@ -63,9 +63,9 @@ class ModelTally:
 
     Attributes:
         sums: by metric class, float64 [slices, parts]. The parts of `answers` are the number of rows whose
-            answer is not finite, that are left out of `answers` and `cells` otherwise, and that are not
-            binary. If rows have weights, there are also the sums of the squared weights in each cell of the
-            confusion and in each class of the curve, see `squares_of`.
+            answer is not finite, that are left out of `answers` and `cells` otherwise, that are not binary,
+            and whose label is none of the classes. If rows have weights, there are also the sums of the
+            squared weights in each cell of the confusion and in each class of the curve, see `squares_of`.
         curve: by slice and bucket, positives and negatives.
         answers: by slice and answer, the number of rows, and the sums of labels, squared labels, and answers.
         cells: by slice and label * outputs + answer, the number of rows.
@@ -191,13 +191,16 @@ class ModelTally:
             kept = told[rows]
             self.answers.add(slices[kept], answer[rows[kept]], sums[rows[kept]])
             is_binary = ((label == 0) | (label == 1)) & (answer >= 0) & (answer <= 1)
+            has_none = np.zeros(len(answers), bool)
         else:
             cells, told = _cells(labels, answers, counts & finite)
+            has_none = counts & finite & (labels.shape[1] == 1) & (labels[:, 0] == NO_CLASS)
             kept = told[rows]
             self.cells.add(slices[kept], cells[rows[kept]], np.ones((int(kept.sum()), 1)))
             is_binary = np.ones(len(answers), bool)
-        flags = np.stack([~finite, counts & finite & ~told, told & ~is_binary], axis=1).astype(np.float64)
-        self._add("answers", flags, at)
+        is_other = counts & finite & ~told & ~has_none
+        flags = np.stack([~finite, is_other, told & ~is_binary, has_none], axis=1)
+        self._add("answers", flags.astype(np.float64), at)
 
 
 class Tally:

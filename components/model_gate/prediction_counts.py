@@ -22,6 +22,8 @@ CUTS = 20
 CELLS = 2500
 """Number of cells of a confusion matrix to report, the fullest first: all cells of 50 classes."""
 
+_NO_CLASS = -1.0
+
 Kind = Literal["binary", "classes", "numbers"]
 
 
@@ -33,7 +35,8 @@ class PlainCounts(TypedDict, total=False):
     Attributes:
         rows: number of counted rows; `not_finite`: number of rows with a prediction that is NaN or infinite.
         cells: for the kind `classes`, entries [label, prediction, rows]; `left_out`: number of rows in the
-            cells beyond `CELLS`.
+            cells beyond `CELLS`; `no_class`: number of rows whose label is none of the classes, if there are
+            any; they are not among `rows`.
         by_class: if cells are left out, entries [class, rows with this label, of these with this prediction,
             rows with this prediction] over all rows, the lowest recall first; `more_classes`: number of
             classes beyond `CELLS`.
@@ -46,6 +49,7 @@ class PlainCounts(TypedDict, total=False):
     not_finite: int
     cells: list[list[int]]
     left_out: int
+    no_class: int
     by_class: list[list[int]]
     more_classes: int
     groups: list[list[float]]
@@ -90,6 +94,8 @@ class PredictionCounts:
         is_rounded: whether a group holds the predictions that agree in three digits.
         not_finite: number of rows with a prediction that is NaN or infinite; they are in no group.
         not_told: number of rows that fit neither form, such as several classes at once.
+        no_class: for a model with one output per class, number of rows with the label -1, which the labels'
+            vocabulary does not hold.
     """
 
     groups: dict[float, Group] = field(default_factory=dict)
@@ -98,6 +104,7 @@ class PredictionCounts:
     is_rounded: bool = False
     not_finite: int = 0
     not_told: int = 0
+    no_class: int = 0
 
     def add(self, label: Sequence[float], prediction: Sequence[float], *, weight: float = 1.0) -> None:
         """Count one row.
@@ -117,6 +124,8 @@ class PredictionCounts:
         elif len(prediction) > 1 and (wanted := _class_of(label, len(prediction))) is not None:
             given = max(range(len(prediction)), key=prediction.__getitem__)
             self.cells[wanted, given] = self.cells.get((wanted, given), 0) + 1
+        elif len(prediction) > 1 and list(label) == [_NO_CLASS]:
+            self.no_class += 1
         else:
             self.not_told += 1
 
@@ -137,6 +146,7 @@ class PredictionCounts:
             self.cells[cell] = self.cells.get(cell, 0) + rows
         self.not_finite += other.not_finite
         self.not_told += other.not_told
+        self.no_class += other.no_class
         self._bound()
 
     def _put(self, prediction: float, group: Group) -> None:
@@ -166,6 +176,8 @@ class PredictionCounts:
                 "cells": [[*cell, rows] for cell, rows in fullest[:CELLS]],
                 "left_out": sum(rows for _, rows in fullest[CELLS:]),
             }
+            if self.no_class:
+                told["no_class"] = self.no_class
             if told["left_out"]:
                 by_class = self._by_class()
                 told |= {"by_class": by_class[:CELLS], "more_classes": max(len(by_class) - CELLS, 0)}

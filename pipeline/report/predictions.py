@@ -182,6 +182,7 @@ class Predictions:
     Attributes:
         rows: rows of the eval split with finite predictions.
         not_finite: the other rows.
+        no_class: rows whose label is none of the classes, which are among neither.
         has_baseline: whether the curves of the last blessed model are included.
         binary, classes, numbers: the result for the kind of model; the other two are None.
     """
@@ -189,6 +190,7 @@ class Predictions:
     rows: int
     not_finite: int
     has_baseline: bool
+    no_class: int = 0
     binary: Binary | None = None
     classes: Classes | None = None
     numbers: Numbers | None = None
@@ -207,7 +209,7 @@ def predictions(counted: Mapping[str, PlainCounts], names: Sequence[str] = ()) -
     rows, strange = int(own["rows"]), int(own["not_finite"])
     if own["kind"] == "classes":
         found = classes(own["cells"], names, own.get("by_class", ()), more=own.get("more_classes", 0))
-        return Predictions(rows, strange, False, classes=found)
+        return Predictions(rows, strange, False, own.get("no_class", 0), classes=found)
     if own["kind"] == "numbers":
         return Predictions(rows, strange, False, numbers=numbers(own["groups"]))
     earlier = before["groups"] if before.get("kind") == "binary" else []

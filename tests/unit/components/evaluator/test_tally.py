@@ -1,3 +1,4 @@
+import json
 import math
 import pickle
 from dataclasses import replace
@@ -12,7 +13,7 @@ from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes, least_of
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.prediction_counts import least
+from slipway.components.model_gate.prediction_counts import PredictionCounts, least
 
 LABELS = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
 ANSWERS = np.array([0.2, 0.9, 0.6, 0.7, 0.1])
@@ -207,6 +208,20 @@ def test_cells_of_classes_are_told_of_whether_labels_are_classes_or_vectors():
         found = values(asked, tallied(asked, labels=labels, answers=answers))[()]
         assert wanted in found[ANSWERS_NAME]
         assert found["label_classes"] == 2.0
+
+
+def test_label_that_is_no_class_is_counted_beside_the_cells():
+    asked = request("auc", **ALL)
+    answers = np.stack([1 - ANSWERS, ANSWERS], axis=1)
+    labels = np.array([-1.0, *LABELS[1:]])
+    found = values(asked, tallied(asked, labels=labels, answers=answers))[()][ANSWERS_NAME]
+    assert found == (
+        b'{"kind":"classes","cells":[[1,1,2],[0,1,1],[1,0,1]],"left_out":0,"no_class":1,"rows":4,"not_finite":0}'
+    )
+    counted = PredictionCounts()
+    for label, answer in zip(labels.tolist(), answers.tolist(), strict=True):
+        counted.add([label], answer)
+    assert counted.to_json() == json.loads(found)
 
 
 def test_several_labels_of_a_row_are_each_counted():

@@ -1,6 +1,7 @@
 import pytest
 
 from slipway.components.model_gate.prediction_counts import PredictionCounts as Counted
+from slipway.pipeline.report.page import _environment as page_environment
 from slipway.pipeline.report.predictions import SIDE_PX, predictions
 
 
@@ -78,6 +79,17 @@ def test_the_matrix_stands_by_label_and_the_worst_class_comes_first():
         ("0", 3, 1.0, 1.0),
     ]
     assert found.mistakes == (("2", "1", 2),)
+
+
+def test_labels_that_are_no_class_are_counted_beside_the_matrix():
+    rows = [([0.0], [0.9, 0.1])] * 3 + [([-1.0], [0.1, 0.9])] * 2
+    found = predictions({"candidate": told(*rows)})
+
+    assert (found.rows, found.no_class, found.classes.matrix) == (3, 2, ((3,),))
+    page = page_environment().get_template("predictions.html.j2").module
+    assert "3 rows of the eval split; 2 more have a label that is none of the classes." in str(
+        page.predictions_part(found)
+    )
 
 
 def test_classes_are_called_by_their_names_in_the_order_of_their_numbers():
