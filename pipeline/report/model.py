@@ -134,7 +134,9 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
         serving=served,
         exports=exports,
-        predictions=predictions(verdict.get("answers", {}), names),
+        predictions=predictions(
+            verdict.get("answers", {}), names, has_weights=_OVERALL in verdict.get("telling_rows", {})
+        ),
         unbounded=without_bounds(verdict.get("slices", {}), verdict.get("intervals", {})),
     )
 

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slipway.components.model_gate.prediction_counts import PlainCounts
 
@@ -184,6 +184,7 @@ class Predictions:
         not_finite: the other rows.
         no_class: rows whose label is none of the classes, which are among neither.
         has_baseline: whether the curves of the last blessed model are included.
+        has_weights: whether the metrics weight the rows, which are all counted alike here.
         binary, classes, numbers: the result for the kind of model; the other two are None.
     """
 
@@ -191,29 +192,40 @@ class Predictions:
     not_finite: int
     has_baseline: bool
     no_class: int = 0
+    has_weights: bool = False
     binary: Binary | None = None
     classes: Classes | None = None
     numbers: Numbers | None = None
 
 
-def predictions(counted: Mapping[str, PlainCounts], names: Sequence[str] = ()) -> Predictions | None:
+def predictions(
+    counted: Mapping[str, PlainCounts], names: Sequence[str] = (), *, has_weights: bool = False
+) -> Predictions | None:
     """Return the predictions in a verdict, or None if it has none.
 
     Args:
         counted: the model gate's counts: `candidate` and perhaps `baseline`.
         names: the class names in the order of their numbers; empty if they are unknown.
+        has_weights: whether the metrics weight the rows.
     """
     own, before = counted.get("candidate") or {}, counted.get("baseline") or {}
     if not own.get("rows"):
         return None
-    rows, strange = int(own["rows"]), int(own["not_finite"])
-    if own["kind"] == "classes":
-        found = classes(own["cells"], names, own.get("by_class", ()), more=own.get("more_classes", 0))
-        return Predictions(rows, strange, False, own.get("no_class", 0), classes=found)
-    if own["kind"] == "numbers":
-        return Predictions(rows, strange, False, numbers=numbers(own["groups"]))
     earlier = before["groups"] if before.get("kind") == "binary" else []
-    return Predictions(rows, strange, bool(earlier), binary=binary(own["groups"], earlier, names))
+    is_binary = own["kind"] == "binary"
+    found = Predictions(
+        rows=int(own["rows"]),
+        not_finite=int(own["not_finite"]),
+        has_baseline=is_binary and bool(earlier),
+        no_class=own.get("no_class", 0),
+        has_weights=has_weights,
+    )
+    if own["kind"] == "classes":
+        table = classes(own["cells"], names, own.get("by_class", ()), more=own.get("more_classes", 0))
+        return replace(found, classes=table)
+    if own["kind"] == "numbers":
+        return replace(found, numbers=numbers(own["groups"]))
+    return replace(found, binary=binary(own["groups"], earlier, names))
 
 
 Group = Sequence[float]

@@ -1,5 +1,10 @@
-from slipway.pipeline.report.model import serving, slices, without_bounds
+import json
+
+import pytest
+
+from slipway.pipeline.report.model import model, serving, slices, without_bounds
 from slipway.pipeline.report.page_head import metric_facts
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
 def test_the_worst_slice_comes_first_by_the_metric_that_was_checked():
@@ -95,3 +100,15 @@ def test_without_a_blessed_model_there_is_no_change():
 
 def test_a_serving_check_that_crashed_says_so_first():
     assert serving({"crash": "no op X", "load_s": None}) == (("crash", "no op X"),)
+
+
+@pytest.mark.parametrize(("worth", "is_weighted"), [({"overall": 3.0}, True), ({"a=1": 3.0}, False)])
+def test_predictions_are_told_apart_from_weighted_metrics(tmp_path, worth, is_weighted):
+    counts = {"kind": "binary", "groups": [[0.2, 1, 0.0, 0.0, 0.2]], "rows": 1, "not_finite": 0}
+    verdict = {"answers": {"candidate": counts}, "telling_rows": worth}
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict))
+    blessing = {"uri": str(tmp_path), "type": "ModelBlessing", "properties": {}}
+    gate = NodeRecord("ModelGate", state="complete", outputs={"blessing": [blessing]})
+
+    found = model(RunRecord("r", "taxi", nodes=[gate], blessed=True))
+    assert found.predictions.has_weights == is_weighted

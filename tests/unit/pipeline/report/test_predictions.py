@@ -86,9 +86,19 @@ def test_labels_that_are_no_class_are_counted_beside_the_matrix():
     found = predictions({"candidate": told(*rows)})
 
     assert (found.rows, found.no_class, found.classes.matrix) == (3, 2, ((3,),))
-    page = page_environment().get_template("predictions.html.j2").module
-    assert "3 rows of the eval split; 2 more have a label that is none of the classes." in str(
-        page.predictions_part(found)
+    assert "<p>3 rows of the eval split; 2 more have a label that is none of the classes.</p>" in page(found)
+
+
+def page(found):
+    return str(page_environment().get_template("predictions.html.j2").module.predictions_part(found))
+
+
+def test_page_says_where_metrics_are_weighted_and_its_counts_are_not():
+    plain, weighted = (predictions({"candidate": BINARY}, has_weights=each) for each in (False, True))
+
+    assert "whatever its weight" not in page(plain)
+    assert "<p>4 rows of the eval split. Each counts once here, whatever its weight; the metrics" in page(
+        weighted
     )
 
 
