@@ -32,6 +32,10 @@ check: lint ## Before a commit, in under a minute: lint, types, layers, and the 
 # Three on two cores: a quarter of the time a test waits, for what it started or on purpose. A run of TFX holds some
 # 2 GB, and takes more than one core in parts only.
 test: JOBS := 3
+# A thread each of OpenMP and of TensorFlow's operations: threads of three workers on two cores wait for one another,
+# OpenMP's in a busy loop. A third less time; test-external has the threads that users have.
+test: export OMP_NUM_THREADS := 1
+test: export TF_NUM_INTRAOP_THREADS := 1
 test: setup ## The tests that need nothing but .venv, three files side by side; make test JOBS=0 SLOWEST=20
 	@$(if $(COVERAGE),rm -rf .cache/coverage && cp tests/support/uncounted_packages.py $(PACKAGES) && { $(UNTRACED) || \
 		echo "uncounted_packages.c was not compiled: coverage traces packages too and takes much longer" >&2; })

@@ -4,17 +4,14 @@ The process that it is forked from has imported this module, and with it all tha
 set up as the processes of a run are: for Keras 3, whatever tensorflow_transform would choose.
 """
 
-import gc
-
 from slipway.components.large_imports import large_imports
 from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
-with large_imports():
+with large_imports(keep=True):  # no fork needs to go through it
     import numpy as np
     from apache_beam.runners.worker.sdk_worker import SdkHarness
 
     import_tensorflow()
-    gc.freeze()  # what is imported is never garbage, and no fork needs to go through it
 
 
 def work(control: str, worker_id: str) -> None:

@@ -134,7 +134,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         _save_texts(job, fitted, history)
         return fitted
     began_at = time.time()
-    with large_imports():
+    with large_imports(keep=True):
         devices = open_devices(job.compute, os.environ)
     require_agreement(job, devices.hosts)
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)

@@ -89,6 +89,17 @@ def gs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def account_key():
+    """The private key of a service account that exists nowhere; short: it is checked whenever it is read."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(public_exponent=65537, key_size=1024).private_bytes(  # noqa: S505
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+@pytest.fixture(scope="session")
 def s3_server():
     with s3() as server:
         yield server

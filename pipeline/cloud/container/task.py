@@ -11,7 +11,6 @@ Imports TFX. It is TFX's own entry point with five changes:
 - An error that a user can fix ends in two lines and the command line's exit code, not in a traceback.
 """
 
-import gc
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import say
 
-with large_imports():
+with large_imports(keep=True):  # the process is the task's own
     from absl import app  # type: ignore[import-untyped]
     from tfx.dsl.component.experimental.json_compat import is_json_compatible
     from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_entrypoint_utils as entrypoint
@@ -34,8 +33,6 @@ with large_imports():
 
     from slipway.pipeline.cloud.container.local_files import local_files
     from slipway.schemas import artifacts as our_types
-
-    gc.freeze()  # the process is the task's own: imported modules are never garbage
 
 _OURS = "slipway.components."
 

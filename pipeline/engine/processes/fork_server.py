@@ -123,9 +123,8 @@ class ForkServer:
 
     def _compile(self, order: Order) -> None:
         try:
-            with large_imports():
+            with large_imports(keep=True):
                 self._compiled = self.load(order)
-            gc.freeze()  # imported modules are never garbage
         except (Exception, SystemExit) as error:  # user code may raise anything
             self._refuse(error)
             return
@@ -155,7 +154,7 @@ class ForkServer:
 
     def _import_ahead(self, module: str) -> None:
         try:
-            with large_imports():
+            with large_imports(keep=True):
                 importlib.import_module(module)
         except Exception:  # the node will fail at the same import and report the error
             traceback.print_exc()

@@ -5,7 +5,6 @@ run still imports the user's modules as they are on disk.
 """
 
 import contextlib
-import gc
 import importlib
 import os
 import select
@@ -126,12 +125,10 @@ def main() -> None:
 
 def import_ahead() -> None:
     """Import the modules that every run needs, and no user code."""
-    with large_imports():
+    with large_imports(keep=True):
         for module in _MODULES:
             importlib.import_module(module)
         metadata_store_lock.turns()  # so that runs side by side use one
-        # Imported modules are never garbage: no collection, here or in a fork, need traverse them.
-        gc.freeze()
 
 
 class WarmServer:

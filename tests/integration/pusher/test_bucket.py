@@ -454,13 +454,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["refused", "no server"])
-def test_wrong_credentials_are_reported(model, monkeypatch, tmp_path, told_in_time, answers):
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def test_wrong_credentials_are_reported(model, monkeypatch, tmp_path, told_in_time, account_key, answers):
     server = HTTPServer(("127.0.0.1", 0), Refusing)
     uri = f"http://127.0.0.1:{server.server_address[1]}/token"
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -472,7 +466,7 @@ def test_wrong_credentials_are_reported(model, monkeypatch, tmp_path, told_in_ti
         "type": "service_account",
         "project_id": "p",
         "private_key_id": "k",
-        "private_key": key.decode(),
+        "private_key": account_key.decode(),
         "client_email": "a@p.iam.gserviceaccount.com",
         "client_id": "1",
         "token_uri": uri,

@@ -255,18 +255,8 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = serve  # noqa: N815
 
 
-@pytest.fixture(scope="module")
-def private_key():
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
 @pytest.fixture
-def service(monkeypatch, tmp_path, private_key):
+def service(monkeypatch, tmp_path, account_key):
     monkeypatch.setattr(vertex_endpoint, "FIRST_WAIT_S", 0.01)
     server = loopback.Server(("127.0.0.1", 0), Handler)
     server.service = found = Service()
@@ -277,7 +267,7 @@ def service(monkeypatch, tmp_path, private_key):
         "type": "service_account",
         "project_id": "p",
         "private_key_id": "k",
-        "private_key": private_key.decode(),
+        "private_key": account_key.decode(),
         "client_email": "a@p.iam.gserviceaccount.com",
         "token_uri": f"{found.address}/token",
     }

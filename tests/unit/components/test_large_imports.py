@@ -30,6 +30,7 @@ from slipway.components.large_imports import large_imports
 {others}
 frozen = gc.get_freeze_count()
 with large_imports():
+    import colorsys
     made = [[]]
 young = any(each is made for generation in (0, 1) for each in gc.get_objects(generation))
 old = any(each is made for each in gc.get_objects(2))
@@ -37,6 +38,27 @@ print(json.dumps([young, old, (gc.get_freeze_count() > 0) == (frozen > 0)]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [False, not others, True]
+
+
+def test_what_a_process_keeps_is_frozen_and_where_nothing_was_imported_nothing_is_looked_at():
+    """In a process of its own, too: what is frozen here stays so."""
+    code = """
+import gc
+from slipway.components.large_imports import large_imports
+looked = []
+gc.get_freeze_count = lambda count=gc.get_freeze_count: looked.append(1) or count()
+with large_imports():
+    pass
+assert not looked
+with large_imports():
+    import colorsys
+assert looked == [1]
+with large_imports(keep=True):
+    made = [[]]
+assert looked == [1]
+assert gc.isenabled() and not any(each is made for each in gc.get_objects())
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_collector_runs_again_after_an_import_that_fails():

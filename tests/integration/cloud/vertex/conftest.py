@@ -383,17 +383,6 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_HEAD = do_DELETE = do_PATCH = _answer  # noqa: N815
 
 
-@pytest.fixture(scope="session")
-def account_key():
-    """The private key of a service account that exists nowhere."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
 @pytest.fixture
 def google(monkeypatch, tmp_path, account_key):
     """Google Cloud, which the environment variables of this process lead to."""
