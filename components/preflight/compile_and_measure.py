@@ -86,7 +86,9 @@ def answer_to(question: Question) -> Answer:
             cut_integers,
             only_shapes_of_large_weights,
         )
+        from slipway.components.trainer.devices.plain_attention import keep_plain_attention
 
+    keep_plain_attention()
     # Keras rebuilds errors to add the call's arguments, which fails for JAX's: they take more than a message.
     keras.config.disable_traceback_filtering()
     found: list[Trait] = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal, NamedTuple
 
+from slipway.components.errors import SlipwayError
 from slipway.components.trainer.user_model import describe, own_line
 
 Cause = Literal["tensorflow", "host", "value", "leak", "shape", "other"]
@@ -89,7 +90,10 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
     files = _files(frames)
     line = own_line(files, dotted_path)
     modules = [_module(frame) for frame, _ in frames]
-    if _is_on_the_host([frame for frame, _ in frames]):
+    cause: Cause
+    if isinstance(error, SlipwayError):
+        cause, words, remedy = "other", error.message, error.hint
+    elif _is_on_the_host([frame for frame, _ in frames]):
         cause, words, remedy = _HOST
     else:
         cause, words, remedy = _judged(error, modules[_after(files, line) :])

@@ -14,6 +14,7 @@ from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.evidence import Kind
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.trainer.devices.plain_attention import keep_plain_attention
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 BATCH_AXIS, MODEL_AXIS = "batch", "model"
@@ -44,6 +45,8 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
     import keras
 
     hide_accelerators()  # TensorFlow only reads the files
+    if kind == "tpu":
+        keep_plain_attention()
     try:
         if hosts.count > 1:
             jax.distributed.initialize(hosts.coordinator, hosts.count, hosts.index)

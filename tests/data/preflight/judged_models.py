@@ -1301,6 +1301,16 @@ def numbers_in_bins(features, _):
     return answered(x, layers.GlobalAveragePooling1D()(layers.Embedding(4, 128)(bins)))
 
 
+@right(
+    ERROR, says="(MultiHeadAttention): flash_attention=True: on", remedy="leave flash_attention out", **WORDS
+)
+def flash_attention_of_keras(features, _):
+    x = given(features)
+    hidden = layers.Dense(256)(x)
+    hidden = layers.MultiHeadAttention(2, 128, flash_attention=True)(hidden, hidden)
+    return answered(x, layers.GlobalAveragePooling1D()(hidden))
+
+
 @right(**ON_EIGHT, x=(32, 64))
 def attention_on_eight_cores(features, _):
     x = given(features)

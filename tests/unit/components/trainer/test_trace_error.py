@@ -6,6 +6,7 @@ import types
 
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.trace_error import explain, layer_and_line
 
 
@@ -260,6 +261,14 @@ def test_words_of_jax_are_known_where_jax_raises_them(own, library):
     module = own("def loss(reshape):\n    return reshape(1)\n")
 
     assert explain(caught(module.loss, library("jax._src.core", text).reshape), PATH).cause == "value"
+
+
+def test_an_error_of_our_own_keeps_its_words_and_its_remedy():
+    layer = type("Own", (Layer,), {"call": lambda self, value: value(1)})()
+
+    told = explain(caught(layer, raising(ComponentError("so: not", hint="otherwise"))), "")
+
+    assert (told.message, told.remedy) == ("the layer 'culprit' (Own): so: not", "otherwise")
 
 
 def test_the_error_that_keras_raised_another_over_is_the_one_told():
