@@ -24,9 +24,8 @@ from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.large_imports import large_imports
 from slipway.components.preflight import traced_program
 from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS, largest_batch
-from slipway.components.preflight.program_costs import missing_program, without_program
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Trait
-from slipway.components.preflight.traced_program import Where, callbacks_in, place_of
+from slipway.components.preflight.traced_program import Where, callbacks_in
 from slipway.components.preflight.training_step import TrainingStep
 
 JAX_STEP = (
@@ -171,8 +170,8 @@ def _answer(question: Question, lines: Any) -> Answer:
     if words := _wrong_train_step(model):
         return refused(words, cause="tensorflow", remedy=JAX_STEP)
     try:
-        step = TrainingStep(model, features, question)
         where = _places(model, question)
+        step = TrainingStep(model, features, question, where=where)
         traced, found, leaking = _traced(step, model, question, where)
     except SlipwayError:
         raise
@@ -194,9 +193,6 @@ def _answer(question: Question, lines: Any) -> Answer:
     facts["state_bytes"] = step.state_bytes
     facts["mesh"] = step.mesh_axes
     first = step.compiled(question.batch_size, fast=question.is_fast)
-    if missing := missing_program(first.error):
-        place = place_of(missing, traced.jaxpr.jaxpr, where)
-        first = without_program(first, missing, place)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
         ends = time.monotonic() + question.search_s

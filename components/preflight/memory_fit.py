@@ -10,6 +10,7 @@ from typing import Protocol
 
 _NEEDED = re.compile(r"[Uu]sed ([\d.]+)([KMGT]) of|\(([\d.]+)([KMGT])\) exceeds")
 _AVAILABLE = re.compile(r"of ([\d.]+)([KMGT]) hbm|exceeds available HBM \(([\d.]+)([KMGT])\)", re.IGNORECASE)
+_WITHIN_THE_CHIP = re.compile(r"memory space (?!hbm)\w+|scoped vmem", re.IGNORECASE)
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -46,6 +47,8 @@ def shortage(message: str) -> Shortage | None:
     Source of the wording: the errors of XLA and of libtpu 0.0.42.
     """
     if "RESOURCE_EXHAUSTED" not in message and "Ran out of memory" not in message:
+        return None
+    if _WITHIN_THE_CHIP.search(message):
         return None
     return Shortage(_amount(_NEEDED, message), _amount(_AVAILABLE, message))
 

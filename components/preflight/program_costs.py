@@ -4,9 +4,8 @@ The program is read through its methods only; JAX is not imported.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from slipway.components.preflight.hlo import collectives
 from slipway.components.preflight.memory_fit import held_bytes, shortage
@@ -14,7 +13,54 @@ from slipway.components.preflight.question_and_answer import Collective, Compile
 from slipway.components.preflight.torus import span
 from slipway.components.preflight.traced_program import layer_of
 
-_NO_PROGRAM = re.compile(r"translation rule for primitive '(\w+)' not found for platform")
+WITHOUT_EACH = (
+    "ask again without one layer after the other, to find the one that is refused; then another way to "
+    "compute it, in keras.ops, or compute it in preprocessing_fn"
+)
+"""The remedy of a refusal that there are no words for."""
+_STACK = re.compile(r"\s*(?:@ 0x[0-9a-f]+|=== Source Location|-{10,}|For simplicity, JAX has removed)")
+
+
+class _Refusal(NamedTuple):
+    """What to say of the compiler's errors that match; \\1 stands for the group of the match.
+
+    Attributes:
+        operation: the name that JAX gives the operation, by which its place is found; "" if unknown.
+    """
+
+    pattern: re.Pattern[str]
+    operation: str
+    words: str
+    remedy: str
+
+
+_REFUSALS = (
+    _Refusal(
+        re.compile(r"translation rule for primitive '(\w+)' not found for platform"),
+        r"\1",
+        r"the operation '\1' has no program for a TPU",
+        "another way to compute it, in keras.ops; or compute it in preprocessing_fn",
+    ),
+    _Refusal(
+        re.compile(r"Only F32 and C64 types are implemented in LuDecomposition|LU decompositions are only"),
+        "lu",
+        "a matrix is inverted, solved or decomposed (LU) in 16 bits, which a TPU does in float32 only",
+        'ops.cast(values, "float32") before it, or dtype="float32" for the layer',
+    ),
+    _Refusal(
+        re.compile(r"Mosaic kernels cannot be automatically partitioned"),
+        "pallas_call",
+        "a kernel (Pallas) cannot be divided among the devices of the slice",
+        "keras.ops in its place, jax.shard_map around it, or a slice of one device",
+    ),
+    _Refusal(
+        re.compile(r"memory space (?!hbm)\w+|scoped vmem"),
+        "",
+        "one operation needs more of the memory within the chip (VMEM) than there is, whatever the HBM is",
+        "fewer examples (train.batch_size), shorter axes or smaller windows for that operation",
+    ),
+)
+"""The compiler's refusals that have words, in the order in which they are asked."""
 
 
 def program_costs(
@@ -67,40 +113,41 @@ def _collectives(text: str, where: Slice, devices: Sequence[Any]) -> Iterator[Co
         )
 
 
-def missing_program(message: str) -> str:
-    """Return the operation that JAX's error says it has no program for on this platform; "" for another."""
-    found = _NO_PROGRAM.search(message)
-    return found[1] if found else ""
-
-
-def without_program(refused: Compiled, operation: str, place: str) -> Compiled:
-    """Return the report on a refused step with the words that no TPU computes an operation.
-
-    Args:
-        place: the layer and line of the user's code, in words; "" if unknown.
-    """
-    words = f"the operation {operation!r} has no program for a TPU"
-    return replace(
-        refused,
-        error=f"{place}: {words}" if place else words,
-        error_remedy="another way to compute it, in keras.ops; or compute it in preprocessing_fn",
-    )
-
-
-def refusal(batch_size: int, message: str, *, compile_s: float, layers: Collection[str] = ()) -> Compiled:
+def refusal(
+    batch_size: int,
+    message: str,
+    *,
+    compile_s: float,
+    layers: Collection[str] = (),
+    place_of: Callable[[str], str] = lambda _: "",
+) -> Compiled:
     """Return the report on a step that the compiler refuses with this message.
 
     Args:
         layers: the names of the model's layers.
+        place_of: returns the layer and line of the user's code that an operation comes from; "" if unknown.
     """
     short = shortage(message)
     names = re.search(r'op_name="([^"]*)"', message)
+    place, words, remedy = "", _its_own(message), WITHOUT_EACH
+    for pattern, operation, known, mending in _REFUSALS:
+        if found := pattern.search(message):
+            place, words, remedy = place_of(found.expand(operation)), found.expand(known), mending
+            break
     return Compiled(
         batch_size=batch_size,
-        error=" ".join(message.split())[:400] or "the compiler gave no reason",
+        error=f"{place}: {words}" if place else words,
         error_layer=layer_of(names[1], layers) if names else "",
+        error_cause="compiler",
+        error_remedy=remedy,
         is_out_of_memory=short is not None,
         peak_bytes=short.needed_bytes if short else 0,
         available_bytes=short.available_bytes if short else 0,
         compile_s=compile_s,
     )
+
+
+def _its_own(message: str) -> str:
+    """Quote an error that there are no words for, without the places in the compiler that it came through."""
+    reason = " ".join(_STACK.split(message, maxsplit=1)[0].split())[:300].rstrip(" :")
+    return f'the compiler refuses it; its reason: "{reason}"' if reason else "the compiler gives no reason"

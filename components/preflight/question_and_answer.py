@@ -124,8 +124,9 @@ class Compiled:
         batch_size: the global batch size, in examples.
         error: why the step does not compile; "" if it compiles.
         error_layer: the layer that caused the error; "" if unknown.
-        error_cause: a `trainer.trace_error.TraceError.cause`, or "layout" if the layout cannot divide a
-            weight; "" if the step was traced, or refused before tracing.
+        error_cause: a `trainer.trace_error.TraceError.cause`; "layout" if the layout cannot divide a weight;
+            "compiler" if the compiler refused the traced step; "" if the step compiles, or was refused before
+            tracing.
         error_remedy: what to write instead; "" if unknown.
         is_out_of_memory: whether the step was refused for lack of memory.
         peak_bytes: the memory needed on one device; if the step does not fit, as reported by the compiler, 0

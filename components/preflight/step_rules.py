@@ -194,6 +194,14 @@ def _compiles(evidence: Evidence) -> Iterator[Finding]:
     if not step.is_out_of_memory and not lacks:
         if step.error_cause == "layout":
             yield Finding(rule="layout", severity="error", message=step.error, remedy=step.error_remedy)
+        elif step.error_cause == "compiler" and evidence.answer.target != "tpu":
+            yield Finding(
+                rule="not_compiled",
+                severity="note",
+                message=f"{name}: for a CPU, the only device to compile for here, the step does not compile: "
+                f"{_error(evidence)}; whether it does for a TPU is not known",
+                remedy="make tpu-compiler, which compiles for the TPU itself",
+            )
         elif step.error and not _tensorflows_own(evidence):
             instead = (
                 step.error_cause == "tensorflow"

@@ -97,24 +97,33 @@ def difference(first: Any, second: Any, where: Where) -> Trait | None:
     return None
 
 
-def callbacks_in(jaxpr: Any, where: Where) -> Iterator[str]:
-    """Yield the calls back to the host in a traced program, each with the place that it comes from."""
+def callbacks_in(jaxpr: Any, where: Where, caller: str = "") -> Iterator[str]:
+    """Yield the calls back to the host in a traced program, each with the place that it comes from.
+
+    Args:
+        where: returns the place of an equation.
+        caller: the place of those that have none, as in a function of JAX's that is called.
+    """
     for equation in jaxpr.eqns:
+        place = where(equation) or caller
         if equation.primitive.name in CALLBACKS:
-            place = where(equation)
             yield f"{equation.primitive.name}{f' in {place}' if place else ''}"
         for inner in _within(equation):
-            yield from callbacks_in(inner, where)
+            yield from callbacks_in(inner, where, place)
 
 
-def place_of(primitive: str, jaxpr: Any, where: Where) -> str:
-    """Return the place of the first equation of a primitive that has one; "" if none has."""
+def place_of(primitive: str, jaxpr: Any, where: Where, caller: str = "") -> str:
+    """Return the place of the first equation of a primitive that has one; "" if none has.
+
+    Args: those of `callbacks_in`.
+    """
     for equation in jaxpr.eqns:
-        if equation.primitive.name == primitive and (place := where(equation)):
+        place = where(equation) or caller
+        if equation.primitive.name == primitive and place:
             return place
         for inner in _within(equation):
-            if place := place_of(primitive, inner, where):
-                return place
+            if found := place_of(primitive, inner, where, place):
+                return found
     return ""
 
 

@@ -15,6 +15,7 @@ from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.program_costs import program_costs, refusal
 from slipway.components.preflight.question_and_answer import Compiled, MeshAxis, Question, Slice
 from slipway.components.preflight.torus import span
+from slipway.components.preflight.traced_program import Where, place_of
 
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiler options that compile large models faster, to programs that need more memory.
@@ -29,10 +30,11 @@ class TrainingStep:
     Args:
         model: a built and compiled Keras model.
         features: the features by name, including the label.
+        where: returns the place of an equation of the traced step in the user's code.
     """
 
-    def __init__(self, model: Any, features: Any, question: Question) -> None:
-        self._model, self._features, self._question = model, features, question
+    def __init__(self, model: Any, features: Any, question: Question, *, where: Where = lambda _: "") -> None:
+        self._model, self._features, self._question, self._where = model, features, question, where
         self._mesh = _mesh(question)
         batch = self._batch(max(question.batch_size, question.replicas))
         # Create the variables of the optimizer and the metrics, as the first call of fit would.
@@ -61,11 +63,21 @@ class TrainingStep:
                 available_bytes=short.available_bytes,
             )
         try:
-            lowered = self.traced(batch_size).lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
+            traced = self.traced(batch_size)
+        except Exception as error:  # the user's code, which may take one batch size only
+            reason = str(error).partition("\n")[0]
+            return Compiled(batch_size=batch_size, error=f"it takes no batch of {batch_size}: {reason}")
+        try:
+            lowered = traced.lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
             program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
-            layers = {each.name for each in self._model._flatten_layers(include_self=False)}
-            return refusal(batch_size, str(error), compile_s=time.monotonic() - began, layers=layers)
+            return refusal(
+                batch_size,
+                str(error),
+                compile_s=time.monotonic() - began,
+                layers={each.name for each in self._model._flatten_layers(include_self=False)},
+                place_of=lambda operation: place_of(operation, traced.jaxpr.jaxpr, self._where),
+            )
         compile_s = time.monotonic() - began
         return program_costs(
             program,

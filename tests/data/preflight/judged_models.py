@@ -878,6 +878,29 @@ def eigenvalues_of_a_matrix(features, _):
     return through(features, call)
 
 
+@right(
+    ERROR,
+    says="'culprit', judged_models.py, line",
+    remedy='ops.cast(values, "float32")',
+    needs_compiler=True,
+)
+def a_matrix_inverted_in_bfloat16(features, _):
+    return through(features, lambda values: values + ops.mean(ops.inv(ops.eye(256, dtype=values.dtype) * 2)))
+
+
+@right(ERROR, says="not take bfloat16, in which the layer", remedy='ops.cast(values, "float32")')
+def a_spectrum_of_bfloat16(features, _):
+    return through(features, lambda values: values + ops.mean(ops.rfft(values)[0]))
+
+
+@right()
+def a_spectrum_of_float32(features, _):
+    def call(values):
+        return values + ops.cast(ops.mean(ops.rfft(ops.cast(values, "float32"))[0]), values.dtype)
+
+    return through(features, call)
+
+
 # ------------------------------------------------------------------------- what costs, or does not fit
 @right("batch_padding", says="2 examples a core", remedy="64", slice="v5e-8", batch_size=16)
 def few_examples_normalized(features, _):

@@ -204,6 +204,21 @@ def masked(features, hyperparameters):
     return _finish(inputs, layers.Dense(256, name="wide")(kept))
 
 
+class OfOneBatch(layers.Layer):
+    """Takes batches of 512 only."""
+
+    def call(self, values):
+        return ops.reshape(ops.reshape(values, (512, 2, -1)), (512, -1))
+
+    def compute_output_spec(self, values):
+        return keras.KerasTensor(values.shape, values.dtype)
+
+
+def fixed_batch(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(OfOneBatch()(inputs["x"])))
+
+
 def convolution(features, hyperparameters):
     inputs = _input(features)
     image = layers.Reshape((16, 16, 1))(inputs["x"])

@@ -228,6 +228,15 @@ def test_the_largest_batch_is_the_compilers_own_verdict_on_both_sides(asked, tpu
     check_both_sides(asked, tpu_python, question("wide_activations", batch_size=8192, search_s=300.0))
 
 
+def test_of_a_model_that_takes_one_batch_only_no_other_is_found(asked, tpu_python):
+    fixed = question("fixed_batch", search_s=300.0, is_fast=True)
+
+    (answer,) = asked(tpu_python, [fixed])
+
+    assert answer.step.compiles
+    assert (answer.fits_batch, answer.fails_batch) == (fixed.batch_size, None)
+
+
 @at_a_desk
 def test_the_largest_batch_is_found_below_one_that_does_not_fit(asked, tpu_python):
     check_both_sides(asked, tpu_python, question("too_big", batch_size=65536, search_s=300.0))

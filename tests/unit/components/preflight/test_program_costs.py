@@ -5,12 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from slipway.components.preflight.program_costs import (
-    missing_program,
-    program_costs,
-    refusal,
-    without_program,
-)
+from slipway.components.preflight.program_costs import WITHOUT_EACH, program_costs, refusal
 from slipway.components.preflight.question_and_answer import Slice
 
 ONE = Slice(name="v5e-4", generation="v5e", devices=4, topology="2x2", memory_bytes=2**34)
@@ -65,13 +60,47 @@ def test_refusal_for_lack_of_memory_has_its_numbers_and_the_layer():
     assert told.compile_s == 1.5
 
 
-def test_operation_without_a_program_is_told_in_plain_words():
-    message = "MLIR translation rule for primitive 'eig' not found for platform tpu"
-    refused = refusal(8, message, compile_s=1.5)
+LU = "UNIMPLEMENTED: Only F32 and C64 types are implemented in LuDecomposition; got shape bf16[9,9]: @ 0x7f"
+VMEM = "RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem. Used 33.50M of 16.00M vmem."
+SCOPED = "RESOURCE_EXHAUSTED: Scoped allocation with size 17.5M and limit 16.00M exceeded scoped vmem limit"
 
-    told = without_program(refused, missing_program(refused.error), "the layer 'culprit', model.py, line 3")
 
-    assert told.error == "the layer 'culprit', model.py, line 3: the operation 'eig' has no program for a TPU"
-    assert "keras.ops" in told.error_remedy
-    assert without_program(refused, "eig", "").error == "the operation 'eig' has no program for a TPU"
-    assert missing_program("RESOURCE_EXHAUSTED: Used 20.00G of 15.75G hbm.") == ""
+@pytest.mark.parametrize(
+    ("message", "operation", "words", "remedy"),
+    [
+        (
+            "MLIR translation rule for primitive 'eig' not found for platform tpu",
+            "eig",
+            "'eig' has no",
+            "another",
+        ),
+        (LU, "lu", "in 16 bits, which a TPU does in float32 only", 'ops.cast(values, "float32")'),
+        (
+            "Mosaic kernels cannot be automatically partitioned.",
+            "pallas_call",
+            "cannot be divided",
+            "shard_map",
+        ),
+        (VMEM, "", "the memory within the chip (VMEM)", "train.batch_size"),
+        (SCOPED, "", "the memory within the chip (VMEM)", "train.batch_size"),
+    ],
+)
+def test_known_refusals_have_plain_words_a_place_and_a_remedy(message, operation, words, remedy):
+    places = {operation: "the layer 'culprit', model.py, line 3"} if operation else {}
+
+    told = refusal(8, message, compile_s=1.5, place_of=lambda asked: places.get(asked, ""))
+
+    assert told.error.startswith("the layer 'culprit', model.py, line 3: ") == bool(operation)
+    assert words in told.error
+    assert remedy in told.error_remedy
+    assert (told.error_cause, told.is_out_of_memory) == ("compiler", False)
+    assert "UNIMPLEMENTED" not in told.error
+    assert not refusal(8, message, compile_s=1.5).error.startswith(":")
+
+
+def test_other_refusals_are_quoted_at_the_end_without_the_compilers_stack():
+    told = refusal(8, "INTERNAL: Bad shape\n of it: @ 0x7f0243af2ea2 xla::Xla() @ 0x7f0", compile_s=1.5)
+
+    assert told.error == 'the compiler refuses it; its reason: "INTERNAL: Bad shape of it"'
+    assert told.error_remedy == WITHOUT_EACH
+    assert refusal(8, "", compile_s=1.5).error == "the compiler gives no reason"

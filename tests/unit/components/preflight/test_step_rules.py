@@ -159,6 +159,17 @@ def test_an_error_of_the_users_own_code_gets_no_remedy_of_another(case):
     assert the_compilers.remedy.startswith("fixed shapes, numbers instead of strings")
 
 
+def test_what_the_compiler_for_a_cpu_refuses_is_not_known_of_a_tpu(case):
+    step = Compiled(batch_size=1024, error="no bfloat16", error_cause="compiler", error_remedy="float32")
+
+    (refused,), (unknown,) = (findings(case(step=step, target=target)) for target in ("tpu", "cpu"))
+
+    assert (refused.rule, refused.remedy) == ("does_not_compile", "float32")
+    assert (unknown.rule, unknown.severity) == ("not_compiled", "note")
+    assert "whether it does for a TPU is not known" in unknown.message
+    assert "make tpu-compiler" in unknown.remedy
+
+
 def test_what_computes_on_the_host_only_is_refused_under_tensorflow_too(case):
     step = Compiled(batch_size=1024, error="hashed", error_cause="host", error_remedy="preprocessing_fn")
 

@@ -141,6 +141,11 @@ def test_callbacks_are_found_within_other_equations():
     assert found == ["pure_callback in the layer 'numpy_double', model.py, line 3"]
     assert list(traced_program.callbacks_in(program, lambda _: "")) == ["pure_callback"]
 
+    def callers(each):
+        return "the caller" if each.primitive.name == "jit" else ""
+
+    assert list(traced_program.callbacks_in(program, callers)) == ["pure_callback in the caller"]
+
 
 def test_place_of_an_operation_is_that_of_its_first_equation_that_has_one():
     nowhere, there = equation("eig"), equation("eig")
@@ -151,6 +156,9 @@ def test_place_of_an_operation_is_that_of_its_first_equation_that_has_one():
 
     assert traced_program.place_of("eig", program, where) == "model.py, line 3"
     assert traced_program.place_of("schur", program, where) == ""
+    called = Plain(eqns=[equation("jit", jaxpr=Plain(eqns=[nowhere], invars=[]))])
+    assert traced_program.place_of("eig", called, where) == "elsewhere"  # the place of its caller
+    assert traced_program.place_of("eig", Plain(eqns=[nowhere]), where) == ""
 
 
 @pytest.mark.parametrize(

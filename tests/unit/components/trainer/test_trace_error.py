@@ -133,6 +133,12 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (ValueError("synchronized=True is only supported with"), "tensorflow", "an argument of TensorFlow's"),
         (ValueError("Reverse-mode differentiation does not work for"), "value", "it has no gradient"),
         (AttributeError("DynamicJaxprTracer has no attribute numpy"), "value", "NumPy wants a value"),
+        (
+            TypeError("complex does not accept dtype bfloat16 at position 0."),
+            "value",
+            "not take bfloat16, in",
+        ),
+        (ValueError("RFFT input must be float32 or float64, got bfloat16"), "value", "not take bfloat16, in"),
         (ValueError("[JAX RNG] When tracing a JAX function"), "value", "without a seed that changes"),
         (
             OverflowError("Python int 4000000000 too large to convert to int32"),
