@@ -164,19 +164,19 @@ def _answer(question: Question, lines: Any) -> Answer:
     except ComponentError as error:
         layer = re.search(r"the layer '([^']*)'", error.message)
         name = layer[1] if layer else ""
-        line = next((each.line for each in facts["layers"] if each.name == name), "")
+        line = lines.by_name(model).get(name, "")
         words = f"{error.message} ({line})" if line else error.message
         return refused(words, layer=name, remedy=error.hint)
-    if words := _wrong_train_step(model):
+    if words := _wrong_train_step(model, question.model):
         return refused(words, cause="tensorflow", remedy=JAX_STEP)
     try:
-        where = _places(model, question)
+        where = _places(model, question, lines)
         step = TrainingStep(model, features, question, where=where)
         traced, found, leaking = _traced(step, model, question, where)
     except SlipwayError:
         raise
     except Exception as error:  # the user's code, and all that it calls, may raise anything
-        told = explain(error, question.model)
+        told = _with_a_line(explain(error, question.model), model, lines)
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
     if leaking is not None:
         cause, words, remedy = LEAK
@@ -206,16 +206,28 @@ def _answer(question: Question, lines: Any) -> Answer:
     return Answer(step=first, fits_batch=sizes[0], fails_batch=sizes[1], **facts)
 
 
-def _wrong_train_step(model: Any) -> str:
+def _with_a_line(told: Any, model: Any, lines: Any) -> Any:
+    """Return an explanation with the line that made the layer, or compiled the model, if it has no line."""
+    if not told.place or ", line " in told.message:
+        return told
+    line = lines.by_name(model).get(told.layer, "") if told.layer else lines.of_compile(model)
+    return replace(told, place=", ".join(filter(None, (told.place, line))))
+
+
+def _wrong_train_step(model: Any, dotted_path: str) -> str:
     """Return what is wrong with a custom train_step written for another backend; "" if nothing is."""
     import keras
+
+    from slipway.components.trainer.user_model import own_line
 
     own = type(model).train_step
     if own is keras.Model.train_step or len(inspect.signature(own).parameters) != 2:
         return ""
+    line = own_line([(own.__code__.co_filename, own.__code__.co_firstlineno)], dotted_path)
+    whose = f"{type(model).__name__} ({line})" if line else type(model).__name__
     return (
-        f"the train_step of {type(model).__name__} takes the data alone, as with TensorFlow and torch; JAX "
-        "hands it the state of the model, too, and wants it back"
+        f"the train_step of {whose} takes the data alone, as with TensorFlow and torch; JAX hands it the "
+        "state of the model, too, and wants it back"
     )
 
 
@@ -229,18 +241,23 @@ def _train_step_of_jax(model: Any) -> tuple[Trait, ...]:
     )
 
 
-def _places(model: Any, question: Question) -> Where:
-    """Return the function that says where in the user's model and code an equation comes from."""
+def _places(model: Any, question: Question, lines: Any) -> Where:
+    """Return the function that says where in the user's model and code an equation comes from.
+
+    The line is the one that computes it, or for a layer of another's the one that made the layer.
+    """
     from slipway.components.trainer.user_model import own_line
 
-    layers = {each.name for each in model._flatten_layers(include_self=False)}
+    made = lines.by_name(model)
 
     def where(equation: Any) -> str:
         source = equation.source_info
         frames = source.traceback.frames if source.traceback else ()
         line = own_line([(each.file_name, each.line_num) for each in reversed(frames)], question.model)
-        layer = traced_program.layer_of(str(source.name_stack), layers)
-        return ", ".join(filter(None, (f"the layer {layer!r}" if layer else "", line)))
+        layer = traced_program.layer_of(str(source.name_stack), made)
+        if not layer:
+            return line
+        return ", ".join(filter(None, (f"the layer {layer!r}", line or made[layer])))
 
     return where
 

@@ -23,6 +23,10 @@ class Definitions:
         """Return the line that made a layer."""
         return self._made.get(id(layer), "")
 
+    def by_name(self, model: Any) -> dict[str, str]:
+        """Return the lines that made the layers of a model, by their names."""
+        return {each.name: self.of(each) for each in model._flatten_layers(include_self=False)}
+
     def of_compile(self, model: Any) -> str:
         """Return the line of the last `model.compile`."""
         return self._compiled.get(id(model), "")

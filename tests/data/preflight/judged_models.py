@@ -233,7 +233,7 @@ def places_that_are_not_zero(features, _):
     )
 
 
-@right(ERROR, says="'culprit' (Hashing)", remedy="tft.hash_strings", **CODES)
+@right(ERROR, says="'culprit' (Hashing), judged_models.py, line", remedy="tft.hash_strings", **CODES)
 def codes_hashed_in_the_model(features, _):
     x = given(features, "int64")
     codes = layers.Hashing(500, name="culprit")(x)
@@ -293,7 +293,7 @@ class Taped(keras.Model):
         raise NotImplementedError
 
 
-@right(ERROR, says="the train_step of Taped", remedy="compute_loss")
+@right(ERROR, says="the train_step of Taped (judged_models.py, line", remedy="compute_loss")
 def a_train_step_of_tensorflow(features, _):
     x = given(features)
     model = Taped({"x": x}, layers.Dense(1, dtype="float32")(x))
@@ -359,7 +359,7 @@ def two_heads_for_one_label(features, _):
     return model
 
 
-@right(ERROR, says="the label has the shape (1024, 1), the model's output (1024, 10)", remedy="class indices")
+@right(ERROR, says="'categorical_crossentropy', judged_models.py, line", remedy="class indices")
 def classes_for_a_number(features, _):
     x = given(features)
     return answered(x, x, units=10, loss="categorical_crossentropy", activation="softmax")
@@ -943,7 +943,7 @@ def large_constant(features, _):
     )
 
 
-@right("long_loop", says="2,000 turns", x=(2000, 8), batch_size=32, remedy="Conv1D")
+@right("long_loop", says="'gru', judged_models.py, line", x=(2000, 8), batch_size=32, remedy="Conv1D")
 def long_sequence(features, _):
     x = given(features)
     return answered(x, layers.GRU(128)(x))
@@ -1325,7 +1325,7 @@ def numbers_in_bins(features, _):
 
 
 @right(
-    ERROR, says="(MultiHeadAttention): flash_attention=True: on", remedy="leave flash_attention out", **WORDS
+    ERROR, says="(MultiHeadAttention), judged_models.py, line", remedy="leave flash_attention out", **WORDS
 )
 def flash_attention_of_keras(features, _):
     x = given(features)

@@ -52,6 +52,7 @@ def test_each_layer_has_the_innermost_line_that_made_it_and_the_model_that_of_it
         "Plain": "defined_workload.py, line 19",
         "Dense": "defined_workload.py, line 7",
     }
+    assert lines.by_name(model)["plain"] == "defined_workload.py, line 19"
     assert lines.of_compile(model) == "defined_workload.py, line 21"
     assert lines.of(foreign) == ""
     assert (keras.layers.Layer.__new__, keras.Model.compile) == before
