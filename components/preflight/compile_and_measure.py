@@ -146,7 +146,7 @@ def _answer(question: Question, lines: Any) -> Answer:
     except Exception as error:
         told = explain(error, question.model)
         if told.cause == "other":
-            raise
+            raise ComponentError(told.message, hint=told.remedy) from error
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
     if question.accumulate_steps > 1:
         inner_optimizer(model).gradient_accumulation_steps = question.accumulate_steps

@@ -31,9 +31,10 @@ _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequen
 """Phrases of JAX errors; in errors of other packages they mean something else."""
 _NUMPY = re.compile(r"Tracer\w* has no attribute '?numpy\b")
 _WRAPPED = re.compile(
-    r"^Unable to automatically build the model|'str' object has no attribute '_error_repr'$"
+    r"^Unable to automatically build the model|^Could not automatically infer the output shape"
+    r"|'str' object has no attribute '_error_repr'$"
 )
-"""Messages of errors that Keras raised over the error itself; the second one by mistake: it makes a new error
+"""Messages of errors that Keras raised over the error itself; the last one by mistake: it makes a new error
 of the same class from a text, and JAX's are not made of texts."""
 LEAK: tuple[Cause, str, str] = (
     "leak",
@@ -256,6 +257,24 @@ _RULES: tuple[_Rule, ...] = (
         "as many units as the label has numbers; for labels that are class indices a sparse_ loss",
     ),
     _Rule(
+        lambda raised: "multi_head_attention" in raised.modules and "IndexError" in raised.classes,
+        "shape",
+        "attention is asked for over what has no positions",
+        "an input of rows, positions and values, as keras.layers.Reshape makes one",
+    ),
+    _Rule(
+        _says(r"contracting dimensions to have the same shape, got \((\d+),\) and \((\d+),\)"),
+        "shape",
+        r"a product needs two equal sizes, and has \1 and \2",
+        "a Dense layer that makes the one as wide as the other, or other units",
+    ),
+    _Rule(
+        _says(r"incompatible shapes for broadcasting: (\(.*?\)), (\(.*?\))"),
+        "shape",
+        r"the shapes \1 and \2 do not go together",
+        "equal sizes, or 1, in each dimension from the last one on: ops.expand_dims, ops.reshape",
+    ),
+    _Rule(
         _says("y_true and y_pred have different structures"),
         "shape",
         "the model has more than one output, and there is one label",
@@ -322,15 +341,25 @@ def _after(files: list[tuple[str, int]], line: str) -> int:
 
 
 def _place(frames: list[FrameType]) -> tuple[str, str]:
-    """Describe the innermost layer, loss, metric or optimizer that was called; also name it if a layer."""
+    """Describe the innermost layer, loss, metric or optimizer that was called; also name it if a layer.
+
+    A layer that a layer of Keras' own is made of, as the Softmax of MultiHeadAttention, is not the user's:
+    that one is told.
+    """
+    place, layer = "", ""
     for frame in reversed(frames):
         itself = frame.f_locals.get("self")
-        for kind, words in _kinds(itself):
-            name = str(getattr(itself, "name", "")) or type(itself).__name__
-            if kind != "Layer":
-                return f"{words} {name!r}", ""
-            return f"{words} {name!r} ({type(itself).__name__})", name
-    return "", ""
+        kind, words = next(_kinds(itself), ("", ""))
+        is_of_keras = type(itself).__module__.startswith("keras.")
+        if not kind or (place and not is_of_keras):
+            continue
+        name = str(getattr(itself, "name", "")) or type(itself).__name__
+        if kind != "Layer":
+            return (place, layer) if place else (f"{words} {name!r}", "")
+        place, layer = f"{words} {name!r} ({type(itself).__name__})", name
+        if not is_of_keras:
+            break
+    return place, layer
 
 
 def _is_on_the_host(frames: list[FrameType]) -> bool:

@@ -181,6 +181,44 @@ def noise_without_a_seed(features, _):
 
 
 @right(ERROR, says="judged_models.py, line", remedy="on any CPU")
+def an_axis_that_is_not_there(features, _):
+    return through(features, lambda values: ops.sum(values, axis=7))
+
+
+@right(ERROR, says="'culprit' (MultiHeadAttention), judged_models.py, line", remedy="positions and values")
+def attention_over_vectors(features, _):
+    x = given(features)
+    return answered(x, layers.MultiHeadAttention(2, 128, name="culprit")(x, x))
+
+
+class Attending(keras.Model):
+    """Attends over vectors, and is built by its first batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = layers.MultiHeadAttention(2, 128, name="culprit")
+        self.answer = layers.Dense(1, dtype="float32")
+
+    def call(self, inputs):
+        return self.answer(self.attention(inputs["x"], inputs["x"]))
+
+
+@right(ERROR, says="'culprit' (MultiHeadAttention), judged_models.py, line", remedy="positions and values")
+def attention_over_vectors_that_is_not_built(features, _):
+    model = Attending()
+    model.compile("adam", "mse")
+    return model
+
+
+@right(ERROR, says="the shapes (1024, 2, 16, 16) and (1, 1, 3, 5) do not", remedy="ops.expand_dims")
+def attention_with_a_mask_of_another_shape(features, _):
+    x = given(features)
+    rows = layers.Reshape((16, 16))(x)
+    seen = layers.MultiHeadAttention(2, 128)(rows, rows, attention_mask=ops.ones((3, 5)))
+    return answered(x, layers.Flatten()(seen))
+
+
+@right(ERROR, says="two equal sizes, and has 256 and 3", remedy="as wide as the other")
 def sizes_that_do_not_go_together(features, _):
     return through(features, lambda values: ops.matmul(values, ops.ones((3, 256), values.dtype)))
 

@@ -139,6 +139,16 @@ def test_a_loss_is_a_place_and_no_layer(own):
             "not take bfloat16, in",
         ),
         (ValueError("RFFT input must be float32 or float64, got bfloat16"), "value", "not take bfloat16, in"),
+        (
+            TypeError("contracting dimensions to have the same shape, got (3,) and (4,)."),
+            "shape",
+            "has 3 and 4",
+        ),
+        (
+            TypeError("add got incompatible shapes for broadcasting: (3, 5), (4,)."),
+            "shape",
+            "(3, 5) and (4,) do",
+        ),
         (ValueError("[JAX RNG] When tracing a JAX function"), "value", "without a seed that changes"),
         (
             OverflowError("Python int 4000000000 too large to convert to int32"),
@@ -277,12 +287,39 @@ def test_an_error_of_our_own_keeps_its_words_and_its_remedy():
     assert (told.message, told.remedy) == ("the layer 'culprit' (Own): so: not", "otherwise")
 
 
-def test_the_error_that_keras_raised_another_over_is_the_one_told():
+def layer_of(module, name, inner):
+    """A layer of a module's, named as its class, that calls `inner`."""
+    kind = type(name, (Layer,), {"name": name.lower(), "call": lambda self, value: inner(value)})
+    kind.__module__ = module
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("modules", "told"),
+    [
+        (("keras.src.a", "keras.src.b"), "outer"),
+        (("keras.src.a", "model"), "inner"),
+        (("model", "keras.src.b"), "inner"),
+        (("model", "model"), "inner"),
+    ],
+)
+def test_what_a_layer_of_keras_is_made_of_is_told_as_that_layer(modules, told):
+    outer, inner = modules
+    layer = layer_of(outer, "Outer", layer_of(inner, "Inner", raising(ValueError("no"))))
+    model = type("Functional", (Model,), {"call": lambda self, value: layer(value)})()
+
+    assert explain(caught(model, 1), "").layer == told
+
+
+@pytest.mark.parametrize(
+    "words", ["Unable to automatically build the model", "Could not automatically infer the output shape"]
+)
+def test_the_error_that_keras_raised_another_over_is_the_one_told(words):
     def build():
         try:
             raise TracerBoolConversionError("Abstract tracer")
         except TypeError as error:
-            raise RuntimeError(f"Unable to automatically build the model. {error}")  # noqa: B904 (as Keras)
+            raise RuntimeError(f"{words}. {error}")  # noqa: B904 (as Keras)
 
     assert explain(caught(build), "").cause == "value"
 
