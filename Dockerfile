@@ -20,12 +20,13 @@ COPY requirements-image.lock setup.sh ./
 COPY pipeline/cloud/slim_packages.py pipeline/cloud/
 # The same script and the same hashes as on a desk, without what develops and tests; it compiles to bytecode, so
 # that tasks start quickly. By hash, not by time: the same packages then are the same bytes. All in one step, where
-# they belong: what is removed again is in no layer, and 2.3 GB are not copied from stage to stage.
+# they belong: what is removed again is in no layer, and 2.3 GB are not copied from stage to stage. The locks that uv
+# leaves have random names.
 RUN --mount=type=bind,from=tools,source=/usr,target=/opt/tools --mount=type=cache,target=/root/.cache \
     BYTECODE=unchecked_hash bash setup.sh /opt/venv requirements-image.lock && \
     PATH="$PATH:/opt/tools/bin" LD_LIBRARY_PATH=/opt/tools/lib/x86_64-linux-gnu \
         python3 pipeline/cloud/slim_packages.py /opt/venv && \
-    rm /opt/venv/bin/uv
+    rm -rf /opt/venv/bin/uv /tmp/uv-*
 # Compiled bytecode is in the image, and nobody may write beside it. Its user is one line, not useradd's work, which
 # notes the day.
 ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
@@ -71,7 +72,7 @@ ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
     TF_CPP_MIN_LOG_LEVEL=1
 WORKDIR /opt/slipway
 COPY requirements-tpu-tensorflow.lock setup.sh ./
-RUN BYTECODE=unchecked_hash bash setup.sh /opt/venv requirements-tpu-tensorflow.lock && rm -rf ~/.cache
+RUN BYTECODE=unchecked_hash bash setup.sh /opt/venv requirements-tpu-tensorflow.lock && rm -rf ~/.cache /tmp/uv-*
 COPY . ./
 RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q --invalidation-mode checked-hash \
         pipeline components schemas slipway workloads && \
