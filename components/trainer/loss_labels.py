@@ -157,8 +157,9 @@ def _require_codes(compared: _Compared, split: str, found: LabelRange, dotted_pa
     raise ComponentError(
         f"the label {compared.column} is {wrong:.0f} in a row of the {split} split, but the model of "
         f"{dotted_path} returns {classes} classes, with the codes 0 to {classes - 1}",
-        hint="-1 is the code of a value that is not in a vocabulary, which has those of the train split: "
-        "give it num_oov_buckets=1, or leave such rows out"
+        hint="-1 is the code of a value that is not in a vocabulary, which has those of the train split, or "
+        "not in CLASSES of a preprocessing.py that `new` wrote: give the vocabulary num_oov_buckets=1, add "
+        "the class there and in workload.yaml, or leave such rows out"
         if wrong == -1
         else "let its last layer have a unit for each class, or check the codes that preprocessing_fn gives "
         "the classes",

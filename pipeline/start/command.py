@@ -264,8 +264,9 @@ def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
         what = "holds texts, but a weight is a number"
     elif column.missing:
         what = f"is empty in {counted(column.missing, 'row')}"
-    elif column.least < 0:
-        what = f"holds {column.least:g}, but weights must be finite and >= 0"
+    elif column.least < 0 or column.is_too_large:
+        wrong = column.least if column.least < 0 else column.greatest
+        what = f"holds {wrong:g}, but weights must be finite and >= 0"
     elif column.greatest == 0:
         what = "is 0 in every row"
     if what:

@@ -168,8 +168,11 @@ def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> 
 
 def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
     """Return the split by groups: by an ID column, or by the column that identifies the things of a panel."""
+    no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
     may_be = [
-        d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept and not d.facts.is_list
+        d.facts
+        for d in plan.decisions
+        if d.role not in (Role.LABEL, Role.WEIGHT) and not d.is_kept and not d.facts.is_list
     ]
     named = [
         each
@@ -179,7 +182,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
         decision = next(each for each in plan.decisions if each.facts.name == name)
-        if not any(d.role not in (Role.LABEL, Role.LEFT_OUT) and d != decision for d in plan.decisions):
+        if not any(d.role not in no_features and d != decision for d in plan.decisions):
             continue
         facts = decision.facts
         rows = f"{facts.present / facts.distinct:.1f} rows on average"

@@ -176,7 +176,8 @@ def _labels(rows: Rows, classes: int | None) -> Any:
             f"the label is {labels[~known][0]:g} in a row of the train split, but "
             f"train.hyperparameters.classes is {classes}: the codes of classes are 0 to {classes - 1}",
             hint="set classes to their number, or to null where the label is a number; or check the codes "
-            "that preprocessing_fn gives the classes (-1 is that of a value that is not in a vocabulary)",
+            "that preprocessing_fn gives the classes (-1 is that of a value that is not in a vocabulary, or "
+            "not in CLASSES of a preprocessing.py that `new` wrote)",
         )
     return labels
 

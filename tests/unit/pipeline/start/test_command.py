@@ -1,5 +1,6 @@
 import ast
 import csv
+import importlib.util
 import json
 import shlex
 import subprocess
@@ -19,6 +20,7 @@ from slipway.pipeline.config import load_workload
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.command import new
 from slipway.pipeline.start.reading import read_table
+from slipway.pipeline.testing import transformed
 
 HOSTILE = [
     'quote " and \\ backslash',
@@ -550,6 +552,7 @@ def test_a_weight_is_no_feature_and_in_no_request(root, column, passed):
         ("w", lambda row: "abc"[row % 3], {}, "--weight w: this column holds texts"),
         ("w", lambda row: row if row else "", {}, "this column is empty in 1 row"),
         ("w", lambda row: row - 1, {}, "this column holds -1, but weights must be finite and >= 0"),
+        ("w", lambda row: 10.0 ** (row % 40), {}, "holds 1e\\+39, but weights must be finite and >= 0"),
         ("w", lambda row: 0, {}, "this column is 0 in every row"),
         ("w", lambda row: row, {"keep": ["w"]}, "is also a feature by --keep"),
         ("w", lambda row: row, {"weight": "churned"}, "this column is the column to predict"),
@@ -560,6 +563,35 @@ def test_a_column_that_no_row_can_be_weighed_by_is_refused(root, column, values,
     _write(root, {**COLUMNS, column: values})
     with pytest.raises(UsageError, match=words):
         _begin(root, **{"weight": column, **options})
+
+
+def test_a_weight_decides_no_split_however_it_is_called(root):
+    _write(root, {**COLUMNS, "id": COLUMNS["age"], "number": lambda row: 1 + row // 3})
+    begun = _begin(root, weight="number")
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.transform.weight == "number"
+    assert begun.split.by != {"key": "number"}
+
+
+def test_groups_stay_features_where_only_the_weight_would_be_left(root):
+    user = lambda row: f"u{row // 3}"  # noqa: E731
+    _write(root, {"user": user, "w": lambda row: 1 + row % 5, "churned": COLUMNS["churned"]})
+    roles = {each.facts.name: each.role for each in _begin(root, weight="w", keep=[]).plan.decisions}
+    assert roles == {"user": "category", "w": "weight", "churned": "label"}
+
+
+def test_a_class_that_new_did_not_see_is_not_taken_for_another(root):
+    _write(root, {**COLUMNS, "churned": lambda row: [1, 2, 3][row % 3]})
+    _begin(root, task="multiclass")
+    path = root / "workloads/customers/preprocessing.py"
+    spec = importlib.util.spec_from_file_location("preprocessing", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    schema = root / "schemas/customers.pbtxt"
+    row = {"id": [1], "age": [30.0], "plan": ["pro"], "signed up": ["2024-01-10 00:30"]}
+    rows = [{**row, "churned": [label]} for label in (1, 2, 3, 4)]
+    found = transformed(module.preprocessing_fn, rows, schema=schema)
+    assert [int(each["churned"][0]) for each in found] == [0, 1, 2, -1]
 
 
 def test_nothing_is_said_of_the_data_gate_where_no_leak_is_kept(root):
