@@ -1,5 +1,6 @@
 """DataGate: the component that decides whether the pipeline continues with this data."""
 
+import itertools
 import json
 import time
 from collections.abc import Mapping
@@ -85,7 +86,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         day: not read; causes a cache miss on another day if freshness is checked.
 
     Raises:
-        ComponentError: no data of the span `reference_span` has passed the gate yet.
+        ComponentError: no data of the span `reference_span` has passed the gate yet, or a feature with limits
+            of its own is no column.
         GateStopError: the data does not pass; carries the verdict.
     """
     del day
@@ -145,6 +147,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         first_repeated=sample.first_repeated,
         sampled=sample.rows,
     )
+    read = (each.features for each in evidence.statistics.values())
+    evidence.limits.check_features(dict.fromkeys([*itertools.chain(*read), *evidence.schema]))
     answer = judge(evidence, accepted=accept_data)
     found = with_rows(
         answer.findings,

@@ -1,9 +1,11 @@
 """The limits that the rules compare their numbers with. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any, Literal, Self
 
+from slipway.components.errors import ComponentError
+from slipway.components.nearest import nearest
 from slipway.components.setting_fields import setting
 
 Severity = Literal["error", "warning", "none"]
@@ -101,6 +103,23 @@ class Limits:
     def key(self, feature: str, name: str) -> str:
         """Return the key of the workload file that sets the limit `name` for one feature."""
         return f"{SECTION}.features.{feature}.{name}" if name in self.features.get(feature, {}) else key(name)
+
+    def check_features(self, columns: Collection[str]) -> None:
+        """Check that every feature with limits of its own exists: a mistyped name would limit nothing.
+
+        Args:
+            columns: those of the data and of the schema.
+
+        Raises:
+            ComponentError: a feature is none of them.
+        """
+        for name in self.features:
+            if name not in columns:
+                raise ComponentError(
+                    f"{SECTION}.features: {name!r} is not a column of the data; "
+                    f"nearest: {nearest(name, columns, similarity=0)}",
+                    hint=f"columns that are read: {', '.join(columns)}",
+                )
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
