@@ -4,7 +4,6 @@ import functools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -40,6 +39,7 @@ from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.exit_codes import DONE, FAILED
+from slipway.pipeline.runs.run_id import new_run_id
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 from slipway.pipeline.wiring.beam_engine import beam_args as workload_beam_args
@@ -198,8 +198,9 @@ def predict(
     files = _files(source, file_format or usual)
     options = _options(config, file_format or _format_of(files[0].name, usual))
     with raised_as(UsageError, FileError, InputError):
-        _check_columns(store.manifest(number), files[0], options, others=Path(store.base).parent)
-    target = (to or output / "predictions" / config.name / _now()).absolute()
+        _check_columns(store.manifest(number), files[0], options, others=output.absolute() / "serving")
+    # An id as of a run: of two that begin in the same second, each has a folder of its own.
+    target = (to or output / "predictions" / config.name / new_run_id()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
     # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
     with unfinished(target) as partial, signals_handled_by(raise_interrupt):
@@ -306,7 +307,7 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
 
     Args:
         manifest: the version's manifest; an older one may not name the columns.
-        others: the folder with the versions of all workloads, to look for one that fits the table.
+        others: the output folder's versions of all workloads, to look for one that fits the table.
 
     Raises:
         InputError: the table lacks columns.
@@ -391,7 +392,3 @@ def _first_told(record: Mapping[str, object], rejects: Sequence[str]) -> str:
     files = f"{rejects[0]}{f' and {len(rejects) - 1:,} more' if len(rejects) > 1 else ''}"
     what = f"{record['file']} {where}{column}: {record['reason']}{shown}"
     return f"The first: {what}. Each is in {files}."
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")

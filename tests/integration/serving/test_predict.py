@@ -17,6 +17,7 @@ from slipway.pipeline.commands.predict import predict
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.request_log import RequestLogConfig
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.run_id import parts_of
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,8 @@ def test_rows_of_a_csv_are_predicted_or_rejected_with_their_place(run, pushed, t
     file.write_text("fare,company,tips\n1,a,0\nx,b,0\n2,c\n3,,0\n,d,0\n4,e,0\n", encoding="utf-8")
     done = run(file)
     assert predictions(done) == [(0, [3.0]), (3, [9.0]), (5, [12.0])]
+    # Not by the second alone: of two that begin in one, the other would find its folder taken at its end.
+    assert parts_of(done.folder.name)
     rejects = lines(done.folder, "rejects")
     assert [(each["row"], each["reason"], each.get("line")) for each in rejects] == [
         (1, "not a number", 3),

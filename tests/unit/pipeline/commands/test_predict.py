@@ -16,6 +16,7 @@ from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands import predict as predict_module
 from slipway.pipeline.commands.predict import Predicted, Reader, _copied, _options, predict
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.push import PushConfig
 from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.errors import UsageError
 
@@ -115,6 +116,18 @@ def test_file_that_fits_another_workload_is_reported_so_where_most_columns_are_m
     publish(saved, base=tmp_path / "output/serving/towns", provenance=provenance)
     assert "predict towns --input" in trained("cities\nUlm\n").hint
     assert "rename the columns" in trained("rooms,Area m²,cities\n3,80,Ulm\n").hint
+
+
+def test_models_beside_a_destination_of_ones_own_are_not_those_of_the_output_folder(refusal, tmp_path, saved):
+    """A command with --output would not find them; nor can every folder there be read."""
+    for name in ("toy", "towns"):
+        provenance = {"schema": {"columns": {name: "BYTES", "x": "INT"}, "needed": [name]}}
+        publish(saved, base=tmp_path / "models" / name, provenance=provenance)
+    (tmp_path / "rows.csv").write_text("towns\nUlm\n", encoding="utf-8")
+    own = make_config().model_copy(update={"push": PushConfig(destination=str(tmp_path / "models/toy"))})
+    error = refusal(own)
+    assert "lacks a column that the model needs: toy" in error.message
+    assert "predict towns" not in error.hint
 
 
 def test_json_lines_of_which_no_row_has_the_key_are_refused(trained):
