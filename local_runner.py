@@ -6,7 +6,6 @@ if __name__ == "__main__":  # before the slow imports
 
     answer_at_once()
 
-import json
 import os
 import shutil
 import sys
@@ -21,6 +20,7 @@ from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workl
 from slipway.pipeline.errors import DataSourceError, PipelineError, raised_as
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
+from slipway.pipeline.terminal.json_text import json_text
 from slipway.pipeline.terminal.printable import printable, say
 
 if TYPE_CHECKING:
@@ -322,19 +322,19 @@ def sweep(
     from slipway.pipeline.sweep import command as sweeps
 
     folder = output.absolute()
+    options = sweeps.Asked(
+        sets=tuple(sets or ()),
+        profile=profile,
+        method=method,
+        trials=trials,
+        by=by,
+        seed=seed,
+        seeds=seeds,
+        prune=prune,
+    )
     if resume is not None:
-        asked = sweeps.resume(resume, folder, sets=sets or [])
+        asked = sweeps.resume(resume, folder, asked=options)
     else:
-        options = sweeps.Asked(
-            sets=sets or [],
-            profile=profile,
-            method=method,
-            trials=trials,
-            by=by,
-            seed=seed,
-            seeds=seeds,
-            prune=prune,
-        )
         asked = sweeps.begin(workload, folder, options)
     code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, hand_to_trackers], tell=say)
     if as_json:
@@ -642,7 +642,7 @@ def _screen_width() -> int | None:
 
 
 def _print(result: object) -> None:
-    print(printable(result) if isinstance(result, str) else json.dumps(result, indent=2))
+    print(printable(result) if isinstance(result, str) else json_text(result))
 
 
 if __name__ == "__main__":

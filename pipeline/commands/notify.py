@@ -11,6 +11,7 @@ from slipway.components.time_limit import LateError, within
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
+from slipway.pipeline.terminal.json_text import finite
 
 # The end of a run is delayed by a notification at most this long.
 COMMAND_LIMIT_S = 60.0
@@ -36,15 +37,16 @@ def send(command: Sequence[str], webhook_env: str | None, payload: Mapping[str, 
 
     Args:
         webhook_env: the environment variable that holds the webhook's address.
-        payload: the message, as plain data.
+        payload: the message, as plain data; numbers that are not finite are sent as null.
 
     Yields:
         One line for each problem; it never contains the webhook's address.
     """
+    document = finite(payload)
     if command:
-        yield from _command(command, payload)
+        yield from _command(command, document)
     if webhook_env:
-        yield from _webhook(webhook_env, payload)
+        yield from _webhook(webhook_env, document)
 
 
 def message(record: RunRecord) -> dict[str, object]:

@@ -22,7 +22,7 @@ from slipway.pipeline.screen.wording import (
     step_lines,
     summary,
 )
-from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import say
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
@@ -72,6 +72,11 @@ def request(
     if pipeline is None:
         chosen = WorkloadChoice(workload, read_assignments(sets), profile)
         return workload_request(chosen, overrides=overrides, **shared)
+    if Path(workload) not in (DEFAULT_WORKLOAD, Path()):
+        raise UsageError(
+            f"{workload} is a workload, and --pipeline {pipeline} is run instead of one.",
+            hint="name one of them",
+        )
     if profile is not None:
         raise UsageError("--profile belongs to a workload file; --pipeline has none.")
     for name in overrides or {}:

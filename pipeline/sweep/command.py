@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from slipway.components.counted_words import counted
@@ -86,16 +86,22 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
     )
 
 
-def resume(name: str, output: Path, *, sets: Sequence[str]) -> Sweep:
+def resume(name: str, output: Path, *, asked: Asked = Asked()) -> Sweep:
     """Return a sweep to continue.
 
+    Args:
+        asked: the options that are given as well: a sweep has its own, so there may be none.
+
     Raises:
-        UsageError: there is no such sweep, or settings are given as well.
+        UsageError: there is no such sweep, or an option of a new one is given as well.
     """
-    if sets:
-        raise UsageError(
-            "--resume continues with the settings of the sweep; --set cannot be combined with it."
-        )
+    for each in fields(Asked):
+        if getattr(asked, each.name) != each.default:
+            option = {"sets": "set"}.get(each.name, each.name)
+            raise UsageError(
+                f"--resume continues with the settings of the sweep; --{option} cannot be combined with it.",
+                hint="leave it out, or begin a new sweep: what is cached is not trained again",
+            )
     return read_sweep(name, output)
 
 

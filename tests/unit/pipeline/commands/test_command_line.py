@@ -59,6 +59,8 @@ WRONG = {
     "no reason": (["run", "taxi", "--bless", " ", *O], "--bless needs a reason"),
     "what a pipeline has not": (["run", "--pipeline", "a:b", "--bless", "x", *O], "--pipeline has its own"),
     "a profile of a pipeline": (["run", "--pipeline", "a:b", "--profile", "x", *O], "--pipeline has none"),
+    "a workload and a pipeline": (["plan", "digits", "--pipeline", "a:b", *O], "is run instead of one"),
+    "more trials of a sweep": (["sweep", "--resume", "latest", "--trials", "9", *O], "--trials cannot be"),
     "nothing to resume": (["resume", *O], "has no runs yet"),
     "no run to show": (["show", "nope", *O], "has no runs yet"),
     "no run to compare": (["diff", "a", "b", *O], "has no runs yet"),

@@ -51,6 +51,17 @@ def hook(monkeypatch):
         server.shutdown()
 
 
+def test_a_metric_that_is_no_number_stops_no_message(hook, tmp_path):
+    """The loss of a model that answers infinity is one; JSON has none."""
+    got = tmp_path / "message.json"
+    record = _record(webhook_env="HOOK", command=["tee", str(got)])
+    record.metrics = {"auc": 0.5, "root_mean_squared_error": math.inf}
+    assert list(notify(record)) == []
+    ((_, told),) = hook.got
+    assert told["metrics"] == {"auc": 0.5, "root_mean_squared_error": None}
+    assert json.loads(got.read_text(encoding="utf-8"))["metrics"] == told["metrics"]
+
+
 def test_a_webhook_gets_the_outcome(hook):
     assert list(notify(_record(webhook_env="HOOK"))) == []
     ((path, told),) = hook.got

@@ -54,9 +54,22 @@ def test_what_is_wrong_is_refused(taxi, tmp_path, asked, error, message):
     assert not (tmp_path / "sweeps").exists()
 
 
-def test_a_sweep_goes_on_with_its_own_settings(tmp_path):
-    with pytest.raises(UsageError, match="--set cannot be combined with it"):
-        resume("latest", tmp_path, sets=SETS)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("set", {"sets": tuple(SETS)}),
+        ("profile", {"profile": "long"}),
+        ("method", {"method": "random"}),
+        ("trials", {"trials": 40}),
+        ("by", {"by": "auc"}),
+        ("seed", {"seed": 7}),
+        ("seeds", {"seeds": 3}),
+        ("prune", {"prune": 2}),
+    ],
+)
+def test_a_sweep_goes_on_with_its_own_settings(tmp_path, option, value):
+    with pytest.raises(UsageError, match=f"--{option} cannot be combined with it"):
+        resume("latest", tmp_path, asked=Asked(**value))
 
 
 def test_trials_run_up_to_the_evaluator_in_one_warm_process(taxi, tmp_path, monkeypatch):
