@@ -183,11 +183,30 @@ def _needed_uris(
     of_runs = _uris(run for run in runs if run.run_id in kept)
     of_cache = {artifact["uri"] for result in cached for artifact in artifacts_in(result["outputs"])}
     # A pushed model may still be served, even if the run that pushed it is gone.
-    return of_runs | of_cache | store.found | store.pushed | set(_destinations(runs))
+    return of_runs | of_cache | store.found | store.pushed | {*_verdicts(runs), *_destinations(runs)}
 
 
 def _uris(runs: Iterable[RunRecord]) -> set[str]:
     return {artifact["uri"] for run in runs for node in run.nodes for artifact in artifacts_in(node.outputs)}
+
+
+def _verdicts(runs: Iterable[RunRecord]) -> Iterator[str]:
+    """Yield the latest verdict of every span, which any later data may be compared with.
+
+    The same as of the store, for a store on a server, of which only the records are here.
+    """
+    latest: dict[tuple[str, str, object], str] = {}
+    for run in runs:
+        for node, verdict in () if run.target.again else run.outputs_of("schemas.DataVerdict"):
+            about = (run.workload, node.id, verdict["properties"].get("span"))
+            latest[about] = max(latest.get(about, verdict["uri"]), verdict["uri"], key=_execution)
+    yield from latest.values()
+
+
+def _execution(uri: str) -> int:
+    """Return the id of the execution that made an artifact, by which TFX names its folder; 0 if unknown."""
+    name = Path(uri).name
+    return int(name) if name.isdecimal() else 0
 
 
 def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:

@@ -324,6 +324,22 @@ def test_latest_verdict_about_each_span_stays_to_be_compared_with(folder, store)
     assert [Path(uri).exists() for uri in uris] == [False, True, False, True]
 
 
+def test_latest_verdict_about_each_span_stays_though_the_store_is_on_a_server(folder):
+    uris = []
+    for number, span in enumerate((3, 3, 4, 4)):
+        run = folder.run(number)
+        verdict = folder.artifact("DataGate", type_name="schemas.DataVerdict", passed=1, span=span)
+        gate = NodeRecord("DataGate", state="complete", outputs={"verdict": [verdict]})
+        gate.execution_id = folder.executions
+        run.nodes.append(gate)
+        folder.history.save(run)
+        uris.append(verdict["uri"])
+    folder.run(4)
+    (folder.path / "metadata.db").unlink()
+    collect(folder.path, keep=1)
+    assert [Path(uri).exists() for uri in uris] == [False, True, False, True]
+
+
 def test_resolver_of_a_pipeline_of_the_users_own_finds_the_latest_model(folder):
     runs = [folder.run(i, seed=i % 2, trains=i < 2) for i in range(3)]
     for run in runs:  # the third took the first one's model
