@@ -18,7 +18,8 @@ class RequestLogConfig(Section):
     )
     folder: PathText | None = Field(
         default=None,
-        description="Folder of the log files, on this machine; null: OUTPUT/requests/NAME.",
+        description="Folder of the log files, on this machine, relative to the project's root; null: "
+        "OUTPUT/requests/NAME.",
     )
     ids: bool = Field(
         default=False,

@@ -182,12 +182,15 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
     if error.get("hint"):
         yield f"    hint: {error['hint']}"
     elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
-        clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
+        # `baseline` is for workloads: without a name, it would retire the models of the default one.
+        is_own = isinstance(record.target.target, (ModuleRun, IrRun))
         yield (
             "    It also asks the last blessed model; one that is gone, damaged, or of other columns, cannot "
-            "answer:"
+            f"answer{'.' if is_own else ':'}"
         )
-        yield f"    hint: {clear}   # or --set RUN, an earlier run whose model is there"
+        if not is_own:
+            clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
+            yield f"    hint: {clear}   # or --set RUN, an earlier run whose model is there"
         if moved := _moved_baseline(record):
             link = shlex.join(["ln", "-s", str(Path(record.output).absolute()), str(moved)])
             yield f"    That model is looked for in {moved}; if the folder was moved from there, link it:"

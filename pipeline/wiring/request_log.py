@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from slipway.components.nearest import nearest
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.manifest import Manifest
 from slipway.components.request_log.request_log import LogSettings
 from slipway.pipeline.config import WorkloadConfig
@@ -16,7 +17,8 @@ def request_folder(config: WorkloadConfig, output: Path) -> Path:
         output: the folder for everything that runs write.
     """
     named = config.request_log.folder if config.request_log else None
-    return Path(named).absolute() if named else output.absolute() / "requests" / config.name
+    # As of all paths in a workload file: `watch` finds it from another folder than `serve`.
+    return PROJECT_ROOT / named if named else output.absolute() / "requests" / config.name
 
 
 def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None) -> LogSettings | None:

@@ -430,6 +430,17 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     assert "baseline --clear" not in text(run)
 
 
+def test_evaluator_of_a_pipeline_of_ones_own_names_no_command_for_the_models_of_a_workload():
+    run = record("failed")
+    run.target = RecordedRequest(target=ModuleRun(pipeline="m:f"))
+    model = {"uri": "m", "type": "Model", "properties": {}}
+    run.nodes.append(NodeRecord("Baseline", type="Resolver", state="complete", outputs={"model": [model]}))
+    error = {"message": "the baseline model cannot be loaded", "hint": "", "where": ""}
+    run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
+    assert any(line.endswith("or of other columns, cannot answer.") for line in summary(run))
+    assert "baseline --clear" not in text(run)
+
+
 def test_tuned_values_and_smaller_forms_are_reported_one_a_line():
     form = {"kind": "litert_int8", "size_bytes": 54321, "change": {"accuracy": -0.0012, "loss": 0.03}}
     assert list(training_lines({"tuned": {"units": 32, "rate": 0.01}, "exports": [form]})) == [

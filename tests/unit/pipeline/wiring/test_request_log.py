@@ -1,5 +1,6 @@
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.manifest import Manifest
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
@@ -26,6 +27,11 @@ def test_settings_follow_the_workload(tmp_path):
     assert (found.folder, found.columns) == (str(tmp_path / "requests/toy"), ("fare",))
     assert (found.share, found.most_bytes) == (0.5, 32 * 2**20)
     assert log_settings(config(columns=["fare"], folder="/logs"), tmp_path, None).folder == "/logs"
+
+
+def test_folder_is_the_same_from_whichever_folder_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert request_folder(config(columns=["fare"], folder="logs"), tmp_path) == PROJECT_ROOT / "logs"
 
 
 def test_column_that_the_data_lacks_is_refused(tmp_path):
