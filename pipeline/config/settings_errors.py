@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from slipway.components.errors import ComponentError
 from slipway.components.nearest import nearest
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.config.layers import Layer, Layers
@@ -89,6 +90,9 @@ def find_problems(
 
     Args:
         patterns: each regular expression of the model -> a description that follows "must be".
+
+    Raises:
+        ConfigError: a rule of a component's settings is broken; its message names the key.
     """
     try:
         model.model_validate(layers.data)
@@ -102,6 +106,8 @@ def find_problems(
             _problem(model, layers, detail, patterns, is_shown=index < MAX_PROBLEMS)
             for index, detail in enumerate(details)
         ]
+    except ComponentError as error:  # a rule between a component's settings, which pydantic does not catch
+        raise ConfigError(error.message, hint=error.hint) from error
     return []
 
 

@@ -21,7 +21,7 @@ from pydantic_core.core_schema import (
 from slipway.components.trainer.job import BALANCED, TrainingJob
 from slipway.components.trainer.labels import columns_of, served_label_columns
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
-from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings, wrong_goal
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
@@ -334,6 +334,19 @@ class TrainConfig(Section):
         if steps is not None and step_range(steps) is None:
             raise KeyRuleError("counts from 1, and the first step comes first; write it as 10:20")
         return steps
+
+    @model_validator(mode="after")
+    def _layout_fits_the_devices(self) -> Self:
+        # Checks the rules between its keys, which the Trainer would report after everything before it.
+        ComputeSettings(**{name: getattr(self, name) for name in ComputeSettings.names()})
+        return self
+
+    @model_validator(mode="after")
+    def _goal_of_the_best_metric(self) -> Self:
+        best = self.checkpoint
+        if words := wrong_goal(best.best_metric, best.best_goal):
+            raise KeyRuleError(words, "checkpoint", "best_goal")
+        return self
 
     @model_validator(mode="after")
     def _trees_stay_as_they_are(self) -> Self:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue, model_validator
 
 from slipway.components.trainer.search_space import Algorithm, read_entry
-from slipway.components.trainer.settings.checkpoint import Goal
+from slipway.components.trainer.settings.checkpoint import Goal, wrong_goal
 from slipway.pipeline.config.section import Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
@@ -49,3 +49,9 @@ class TuneConfig(Section):
     )
     goal: Goal = Field(default="min", description="Whether a lower or a higher metric is better.")
     epochs: int | None = Field(default=None, ge=1, description="Epochs of a trial; null: train.epochs.")
+
+    @model_validator(mode="after")
+    def _goal_of_the_metric(self) -> "TuneConfig":
+        if words := wrong_goal(self.metric, self.goal):
+            raise KeyRuleError(words, "goal")
+        return self

@@ -3,10 +3,24 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from slipway.components.metrics.definitions import METRICS
 from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 Goal = Literal["min", "max"]
+
+
+def wrong_goal(metric: str, goal: Goal) -> str:
+    """Return what a goal must be for a metric of a training; empty if it is, or nothing is known of it.
+
+    Args:
+        metric: by Keras' name, such as val_loss or val_auc.
+    """
+    name = metric.removeprefix("val_")
+    known = METRICS.get(name)
+    better = "lower" if name == "loss" else known.better if known else None
+    right = {"lower": "min", "higher": "max"}.get(better or "", goal)
+    return "" if right == goal else f"must be {right}: of {metric} {better} is better"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,23 @@
+import pytest
+
+from slipway.components.trainer.settings.checkpoint import wrong_goal
+
+
+@pytest.mark.parametrize(
+    ("metric", "goal", "words"),
+    [
+        ("val_auc", "min", "must be max: of val_auc higher is better"),
+        ("accuracy", "min", "must be max: of accuracy higher is better"),
+        ("val_loss", "max", "must be min: of val_loss lower is better"),
+        ("val_mean_absolute_error", "max", "must be min: of val_mean_absolute_error lower is better"),
+    ],
+)
+def test_a_goal_that_would_take_the_worst_is_told(metric, goal, words):
+    assert wrong_goal(metric, goal) == words
+    assert wrong_goal(metric, "min" if goal == "max" else "max") == ""
+
+
+@pytest.mark.parametrize("goal", ["min", "max"])
+@pytest.mark.parametrize("metric", ["val_gain", "learning_rate"])
+def test_of_metrics_that_may_be_either_any_goal_is_right(metric, goal):
+    assert wrong_goal(metric, goal) == ""
