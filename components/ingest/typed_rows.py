@@ -66,6 +66,8 @@ def example_rows(
     floats: dict[str, Type] = {name: "float" for name, kind in columns.items() if kind == ColumnType.FLOAT}
     options = replace(options, types={**floats, **options.types})  # of whole numbers beyond 64 bits, too
     there = form.infer(file, options, {**known, **columns})
+    if options.format == "jsonl":  # the only format that would reject a row for a column that is ignored
+        there = {name: kind for name, kind in there.items() if name in columns}
     for block in form.read(file, options, there):
         typed, wrong = typed_rows(block, columns)
         numbers, apart = row_numbers(block, first)

@@ -193,6 +193,18 @@ def test_column_of_empty_cells_is_read_as_it_is_written(read):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        ("b.csv", "Area m²,rooms,city,price,id\n80,3,Ulm,unknown,a7\n"),
+        ("b.jsonl", '{"Area m²": 80, "rooms": 3, "city": "Ulm", "price": "unknown", "id": "a7"}\n'),
+    ],
+)
+def test_no_row_is_rejected_for_a_column_that_the_model_does_not_take(read, name, content):
+    [rows] = read(content, name, format=Path(name).suffix.removeprefix("."))
+    assert (len(rows.records), rows.rejects) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
         ("b.csv", "Area m²,rooms,city,id,note\n80,3,Ulm,p7,1\n90,4,Ulm,8,\n"),
         (
             "b.jsonl",
