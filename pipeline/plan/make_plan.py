@@ -82,8 +82,11 @@ def graph_key(request: Request) -> str:
 
 
 def _named_in(config: str) -> list[str]:
-    files, _ = named_files(json.loads(config), node_type="", folders=[PROJECT_ROOT])
-    return files
+    settings = json.loads(config)
+    files, _ = named_files(settings, node_type="", folders=[PROJECT_ROOT])
+    # Folders only of what the user's own code reads: a run makes others, such as the destination.
+    _, patterns = named_files(settings["train"]["hyperparameters"], node_type="", folders=[PROJECT_ROOT])
+    return [*files, *patterns]
 
 
 def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:

@@ -74,6 +74,16 @@ def test_graph_is_compiled_anew_once_a_file_is_there_that_a_setting_names(projec
     assert planning.graph_key(asked) != key
 
 
+def test_graph_is_compiled_anew_once_a_folder_is_there_that_the_model_is_given(project, tmp_path):
+    folder = tmp_path / "words"
+    sets = read_assignments([f"train.hyperparameters.words={folder}", "train.model=os.path.join"])
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    asked = workload_request(choice, output=tmp_path, beam_args=())
+    key = planning.graph_key(asked)
+    folder.mkdir()
+    assert planning.graph_key(asked) != key, "its content counts from now on"
+
+
 def test_code_is_not_parsed_for_a_graph_where_none_is_stored(asked, monkeypatch):
     history = History(asked.output)
     with monkeypatch.context() as counting:
