@@ -34,19 +34,21 @@ class LiveMetric:
     Attributes:
         bounds: one-sided, each with 95% confidence; both equal the value if chance was not measured.
         at_push: the value in the version's evaluation; None if it has none, and for counts.
+        is_undefined: whether it tells two classes apart, and all labels are of one; the value is NaN then.
     """
 
     name: str
     value: float
     bounds: tuple[float, float]
     at_push: float | None
+    is_undefined: bool = False
 
     @property
     def is_worse(self) -> bool:
         """Whether even the better bound is worse than the value at the push, or the value has become NaN."""
         metric = metric_of(self.name)
         low, high = self.bounds
-        if self.at_push is None or metric.better is None:
+        if self.at_push is None or metric.better is None or self.is_undefined:
             return False
         if math.isnan(self.value):
             return not math.isnan(self.at_push)
@@ -55,6 +57,8 @@ class LiveMetric:
     @property
     def text(self) -> str:
         """The metric on one line."""
+        if self.is_undefined:
+            return f"{self.name} has no value, since all labels are equal"
         low, high = self.bounds
         before = "" if self.at_push is None else f", {self.at_push:.4f} at its push"
         worse = ": worse" if self.is_worse else ""
@@ -102,7 +106,8 @@ def live_metrics(
     )
     tally = tallied(request, rows.labels, [rows.answers])
     values = {name: value for (_, name), value in results(request, tally)[()].items()}
-    found = {name: float(values[name]) for name in names}
+    lacking = undefined(names, rows.labels)
+    found = {name: math.nan if name in lacking else float(values[name]) for name in names}
     measured = Measured(metrics={**found, "example_count": float(tally.total)}, baseline={}, labels=None)
     spread = spreads(request, tally).get((), {})
     return tuple(
@@ -111,9 +116,19 @@ def live_metrics(
             value=value,
             bounds=bounds(name, value, measured, CONFIDENCE, spread.get(("", name, False))),
             at_push=at_push.get(name),
+            is_undefined=name in lacking,
         )
         for name, value in found.items()
     )
+
+
+def undefined(names: Iterable[str], labels: Floats) -> frozenset[str]:
+    """Return the metrics that say nothing about these labels: an area or a recall, if all are of one class.
+
+    Late labels may at first all be of the frequent one.
+    """
+    is_one = len(np.unique(labels)) == 1
+    return frozenset(name for name in names if is_one and metric_of(name).needs_both_classes)
 
 
 def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tally:

@@ -1,5 +1,6 @@
 """Metrics of two versions on the same labelled rows, with confidence bounds of their difference. Pure."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from slipway.components.evaluator.spreads import spreads
 from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import difference_bounds
-from slipway.pipeline.watch.live_metrics import finite, tallied
+from slipway.pipeline.watch.live_metrics import finite, tallied, undefined
 
 CONFIDENCE = 0.95
 """Joint confidence of all intervals (C. E. Bonferroni, Teoria statistica delle classi, 1936)."""
@@ -53,6 +54,8 @@ class PairedMetric:
     @property
     def text(self) -> str:
         """The metric on one line."""
+        if math.isnan(self.champion) and math.isnan(self.challenger):
+            return f"{self.name} has no value for either"
         low, high = self.bounds
         return (
             f"{self.name} {self.challenger:.4f} instead of {self.champion:.4f} "
@@ -96,6 +99,8 @@ def paired_metrics(
     tally = tallied(request, labels, [challenger, champion])
     values = results(request, tally)[()]
     found = spreads(request, tally).get((), {})
+    # An area of labels of one class is 0 otherwise, of both.
+    values |= dict.fromkeys(itertools.product(("", _CHAMPION), undefined(names, labels)), math.nan)
     rows = {"example_count": float(tally.total)}
     measured = Measured(
         metrics=rows | {name: float(values["", name]) for name in names},

@@ -63,6 +63,18 @@ def test_model_that_answers_nan_has_become_worse():
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["value"] is None
 
 
+def test_metrics_of_two_classes_say_nothing_while_all_labels_are_of_one():
+    names = ("auc", "recall", "precision", "binary_accuracy")
+    answers = ROWS.answers * 0.4
+    found = live_metrics(Labelled(np.zeros((3000, 1)), answers, 0), names, dict.fromkeys(names, 0.9))
+    assert [each.text for each in found[:3]] == [
+        f"{name} has no value, since all labels are equal" for name in names[:3]
+    ]
+    assert not any(each.is_worse for each in found)
+    assert found[0].to_json()["value"] is None
+    assert found[3].value == 1.0
+
+
 @pytest.mark.parametrize(
     ("name", "at_push"),
     [("mean_absolute_error", 9.0), ("binary_accuracy", 0.0), ("auc", 0.5), ("recall", 0.0)],

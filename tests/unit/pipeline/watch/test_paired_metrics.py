@@ -52,6 +52,16 @@ def test_value_that_is_no_number_is_reported():
     assert json.loads(json.dumps(worse.to_json(), allow_nan=False))["bounds"] == [None, None]
 
 
+def test_metrics_of_two_classes_say_nothing_while_all_labels_are_of_one():
+    auc, recall, accuracy = paired_metrics(
+        np.zeros((3000, 1)), GOOD, 0.9 * GOOD, ["auc", "recall", "binary_accuracy"]
+    )
+    assert (auc.text, auc.verdict) == ("auc has no value for either", "no difference shown")
+    assert (recall.text, recall.verdict) == ("recall has no value for either", "no difference shown")
+    assert auc.to_json()["champion"] is None
+    assert accuracy.verdict == "better"
+
+
 def test_labels_that_are_no_classes_are_refused():
     three = np.full((3000, 3), 1 / 3)
     with pytest.raises(ComponentError, match="the model has the classes 0 to 2"):
