@@ -229,7 +229,8 @@ def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         rows.append(("memory", f"{report['memory_bytes'] / 2**20:,.0f} MiB"))
     for name, what in (("parity", "from training"), ("alone", "of single rows"), ("raw", "of raw columns")):
         if report.get(name):
-            rows.append((f"largest difference {what}", f"{report[name]['largest']:.3g}"))
+            # An infinite one is text, because JSON has no number for it.
+            rows.append((f"largest difference {what}", f"{float(report[name]['largest']):.3g}"))
     rows += [(name, f"{len(report[name])}") for name in ("failed", "refused", "strange") if report.get(name)]
     if report.get("rows") is not None:
         rows.append(("tested with", f"{report['rows']:,} rows of the eval split"))

@@ -98,6 +98,15 @@ def test_without_a_blessed_model_there_is_no_change():
     assert (fact.note, fact.is_better) == ("no blessed model to compare with", None)
 
 
+def test_answers_that_are_infinitely_far_apart_are_told():
+    rows = serving({"parity": {"largest": "inf"}, "raw": {"largest": 0.001234}})
+
+    assert rows == (
+        ("largest difference from training", "inf"),
+        ("largest difference of raw columns", "0.00123"),
+    )
+
+
 def test_a_serving_check_that_crashed_says_so_first():
     assert serving({"crash": "no op X", "load_s": None}) == (("crash", "no op X"),)
 
