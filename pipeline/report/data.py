@@ -7,7 +7,7 @@ import.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
@@ -121,11 +121,25 @@ def data(record: RunRecord) -> Data | None:
 
 
 def _gate(verdict: Verdict) -> Gate:
-    findings = tuple(verdict["findings"])
+    findings = tuple(_complete(finding) for finding in verdict["findings"])
     shown = findings[:_SHOWN_FINDINGS]
     return Gate(
         bool(verdict.get("passed")), str(verdict.get("message", "")), shown, len(findings) - len(shown)
     )
+
+
+def _complete(finding: Finding) -> Finding:
+    """Return a finding with all that the page asks for: a gate of one's own may tell less."""
+    nothing = {
+        "feature": "",
+        "what": "",
+        "splits": (),
+        "limit": None,
+        "rows": (),
+        "remedy": "",
+        "stops": True,
+    }
+    return cast(Finding, {**nothing, **finding})
 
 
 def _quarantine(summary: "PlainTally") -> Quarantine | None:

@@ -98,9 +98,18 @@ def _card(index: int, node: NodeRecord, folder: Path, own: Fingerprint | None) -
         more_parameters=max(len(parameters) - _SHOWN_PARAMETERS, 0),
         log=_tail(folder, node.log, limit_bytes=limit),
         log_path=node.log,
-        error=node.error,
+        error=_error(node),
         facts=_facts(node),
     )
+
+
+def _error(node: NodeRecord) -> Failure | None:
+    """Return the cause of a failure with all texts that the page asks for; None if it did not fail."""
+    if node.error is None and node.state != "failed":
+        return None
+    found = Failure(message="", hint="", where="")
+    found.update(node.failure)
+    return found
 
 
 def _outputs(node: NodeRecord) -> list[Output]:

@@ -1,11 +1,14 @@
 """Reads what a run achieved from its nodes: metrics, blessing, pushed version, verdicts and exit code."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
+    OVERRIDES,
     Artifact,
     NodeRecord,
     RunRecord,
@@ -135,7 +138,25 @@ def _verdict_in(folder: Path) -> Verdict:
 
 
 def _verdict(path: Path) -> Verdict:
-    return cast(Verdict, _read(path))
+    """Return a verdict without what is not shown as it should be: a gate of one's own may write anything."""
+    found = _read(path)
+    return cast(Verdict, {name: each for name, each in found.items() if _FORMS.get(name, _any)(each)})
+
+
+def _any(_value: object) -> bool:
+    return True
+
+
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, kind) for each in value)
+
+
+_FORMS: Mapping[str, Callable[[object], bool]] = {
+    "findings": partial(_is_list_of, dict),
+    "lines": partial(_is_list_of, str),
+    "override": lambda value: isinstance(value, str) and value in {"", *OVERRIDES},
+}
+"""By key of a verdict, whether a value has the form in which it is shown."""
 
 
 def _read(path: Path) -> dict[str, object]:

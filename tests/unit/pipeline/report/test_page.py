@@ -11,7 +11,7 @@ import pytest
 from slipway.pipeline.commands import report as pages
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.report.page import write_page
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -265,3 +265,24 @@ def test_records_from_before_upstream_was_kept_are_read(tmp_path):
     (tmp_path / "runs" / "r").mkdir(parents=True)
 
     assert "a: cached" in page_of(record, tmp_path)
+
+
+@pytest.mark.parametrize("error", [None, {"message": "x"}, {"message": "x", "hint": "y"}])
+def test_a_failure_of_which_little_is_known_is_shown(tmp_path, error):
+    node = NodeRecord("Mine", state="failed", error=error)
+    record = RunRecord("r", "taxi", state="failed", nodes=[node], output=tmp_path)
+    record.folder.mkdir(parents=True)
+    text = page_of(record, tmp_path)
+
+    assert "<h3>✗ Mine</h3>" in text
+    assert ("<p>hint: y</p>" in text) == (error is not None and "hint" in error)
+
+
+def test_findings_of_a_gate_of_ones_own_are_shown_as_far_as_they_are_known(tmp_path):
+    node = NodeRecord("Mine", state="failed", error={"message": "x"}, is_stop=True)
+    record = RunRecord("r", "taxi", state="stopped", nodes=[node], output=tmp_path)
+    verdict = verdict_path(record.folder, "Mine")
+    verdict.parent.mkdir(parents=True)
+    verdict.write_text(json.dumps({"findings": [{"what": "9 ms is too slow"}]}))
+
+    assert '<td data-label="finding">9 ms is too slow</td>' in page_of(record, tmp_path)

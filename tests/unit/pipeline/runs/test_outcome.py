@@ -6,6 +6,7 @@ import pytest
 
 from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
+from slipway.pipeline.screen.wording import summary
 
 
 def artifact(type_name, uri="nowhere", **properties):
@@ -168,3 +169,17 @@ def test_gate_that_stops_is_distinguished_from_a_node_that_fails(others, code):
     nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
     nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
     assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code
+
+
+def test_what_a_gate_of_ones_own_writes_in_another_form_is_left_out(tmp_path):
+    record = RunRecord("run-1", "taxi", state="stopped", output=tmp_path)
+    record.nodes = [NodeRecord("Speed", state="failed", error={"message": "too slow"}, is_stop=True)]
+    path = verdict_path(record.folder, "Speed")
+    path.parent.mkdir(parents=True)
+    own = {"message": "too slow", "findings": ["9 ms"], "lines": "9 ms", "override": "allow", "limit_ms": 5}
+    path.write_text(json.dumps(own))
+    assert read_stops(record) == {"Speed": {"message": "too slow", "limit_ms": 5}}
+    assert any("too slow" in line for line in summary(record, stops=read_stops(record)))
+    ours = {"findings": [{"what": "9 ms"}], "lines": ["9 ms"], "override": "accept_data"}
+    path.write_text(json.dumps(ours))
+    assert read_stops(record) == {"Speed": ours}
