@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from slipway.components.data_gate.protos import split_statistics
-from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
+from slipway.pipeline.report.artifacts import first_json, folders, read_bytes, read_json
 from slipway.pipeline.report.drift import Drift, drifts
 from slipway.pipeline.report.feature_histograms import Feature, InSplit, features
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
@@ -27,6 +27,7 @@ REFERENCE = "reference"
 
 _TRAIN = "train"
 _STATISTICS = "FeatureStats.pb"
+_PROFILE = "profile.json"
 _SHOWN_FEATURES = 150
 _SHOWN_FINDINGS = 100
 _SHOWN_REJECTED = 10
@@ -69,6 +70,7 @@ class Data:
 
     Attributes:
         rows: split -> number of rows.
+        sampled: split -> number of the rows that its statistics are about, if these are a sample.
         reference: the number of rows of the reference data; None if the data was not compared.
         features: at most 150, features with findings first.
         drifts: feature -> distance of its training values from the reference.
@@ -77,6 +79,7 @@ class Data:
     """
 
     rows: Mapping[str, int]
+    sampled: Mapping[str, int]
     reference: int | None
     features: tuple[Feature, ...]
     drifts: Mapping[str, Drift]
@@ -101,16 +104,22 @@ def data(record: RunRecord) -> Data | None:
     gates = tuple(_gate(verdict) for verdict in verdicts if "findings" in verdict)
     statistics = folders(record, "ExampleStatistics")
     own = _read_statistics(statistics[0]) if statistics else {}
-    then = _read_reference(record)
+    then, then_rows = _read_reference(record)
     quarantine = _quarantine(first_json(record, "schemas.Quarantine", "summary.json"))
     if not (gates or own or quarantine):
         return None
-    splits = {split: split_statistics(content) for split, content in own.items()}
-    earlier = {REFERENCE: split_statistics(then)} if then and own else {}
+    behind = quarantine.rows_out if quarantine else {}
+    splits = {split: split_statistics(content, rows=behind.get(split)) for split, content in own.items()}
+    earlier = {REFERENCE: split_statistics(then, rows=then_rows)} if then and own else {}
     found = [finding.get("feature", "") for verdict in verdicts for finding in verdict.get("findings", ())]
     made = features({**splits, **earlier}, findings=found)
     return Data(
         rows={split: statistics.rows for split, statistics in splits.items()},
+        sampled={
+            split: found.sampled
+            for split, found in splits.items()
+            if found.sampled is not None and found.sampled < found.rows
+        },
         reference=earlier[REFERENCE].rows if earlier else None,
         features=tuple(made[:_SHOWN_FEATURES]),
         drifts=drifts(own[_TRAIN], then) if then and _TRAIN in own else {},
@@ -159,15 +168,19 @@ def _read_statistics(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def _read_reference(record: RunRecord) -> bytes:
-    """Read the statistics of the gate's reference data; empty if there are none on this machine."""
+def _read_reference(record: RunRecord) -> tuple[bytes, int | None]:
+    """Read the statistics of the gate's reference data; empty if there are none on this machine.
+
+    Returns:
+        The statistics, and the number of rows that they are a sample of; None if they are about all rows.
+    """
     kept = [folder / REFERENCE for folder in folders(record, "schemas.DataVerdict")]
     # A gate that stopped the run has no outputs, but its verdict names the folder of the reference.
     named = [verdict.get("reference_folder", "") for verdict in read_stops(record).values()]
     for folder in (*kept, *(Path(name) for name in named if name and "://" not in name)):
         if content := _read_statistics(folder).get(_TRAIN):
-            return content
-    return b""
+            return content, read_json(folder / _PROFILE).get("rows", {}).get(_TRAIN)
+    return b"", None
 
 
 def _datasets(content: bytes) -> Any:

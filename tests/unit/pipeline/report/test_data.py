@@ -6,6 +6,7 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 from slipway.components.data_gate.protos import split_statistics
 from slipway.pipeline.report.data import data, shown_splits
 from slipway.pipeline.report.feature_histograms import features, number_words
+from slipway.pipeline.report.page import _environment as page_environment
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 
@@ -216,6 +217,30 @@ def test_the_reference_stands_beside_the_splits_with_the_gates_own_measure_of_dr
     assert [split.split for split in found.features[0].splits] == ["train", "reference"]
     assert found.features[0].labels == ("a", "b", "z")
     assert (found.drifts["c"].measure, found.drifts["c"].value) == ("L-infinity", 0.5)
+
+
+def test_statistics_of_a_sample_are_not_taken_for_all_rows(tmp_path):
+    _, record = run_with_statistics(tmp_path)
+    (tmp_path / "quarantine").mkdir()
+    summary = {"rows_in": 41, "rows_out": {"train": 40}, "rejected": {"not a number": 1}}
+    (tmp_path / "quarantine" / "summary.json").write_text(json.dumps(summary))
+    reference = tmp_path / "verdict" / "reference"
+    keep_statistics(reference / "Split-train", texts("c", {"a": 1, "z": 1}, rows=2))
+    (reference / "profile.json").write_text(json.dumps({"rows": {"train": 20}}))
+    for node, kind, uri in (
+        ("Ingest", "schemas.Quarantine", tmp_path / "quarantine"),
+        ("DataGate", "schemas.DataVerdict", tmp_path / "verdict"),
+    ):
+        artifact = {"uri": str(uri), "type": kind, "properties": {}}
+        record.nodes.append(NodeRecord(node, state="complete", outputs={"made": [artifact]}))
+
+    found = data(record)
+
+    assert (found.rows, found.sampled, found.reference) == ({"train": 40}, {"train": 4}, 20)
+    page = page_environment().get_template("data.html.j2").module
+    assert "<p>40 rows in train (statistics of 4 of them). Compared with 20 rows" in str(
+        page.data_section(found)
+    )
 
 
 def test_a_gate_that_stopped_the_run_says_where_its_reference_lies(tmp_path):
