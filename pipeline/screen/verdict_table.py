@@ -104,7 +104,7 @@ def _number(value: float | None) -> str:
         return ""
     if value != 0 and abs(value) < 1e-3:
         return f"{value:.2g}"
-    return f"{value:.4f}".removesuffix(".0000")
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.4f}"
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], width: int | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slipway.components.counted_words import counted
+from slipway.pipeline.runs.comparison import number
 from slipway.pipeline.runs.record import (
     OVERRIDES,
     PRUNED,
@@ -40,7 +41,11 @@ _SHOWN_FINDINGS = 3
 
 def metrics_line(metrics: dict[str, float]) -> str:
     """Return the overall metrics on one line; counts without decimals."""
-    return ", ".join(f"{name} {value:.4f}".removesuffix(".0000") for name, value in metrics.items())
+    shown = {
+        name: f"{value:.0f}" if float(value).is_integer() else number(value)
+        for name, value in metrics.items()
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
 def rollback_line(record: RunRecord) -> str:

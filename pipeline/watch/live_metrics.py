@@ -16,6 +16,7 @@ from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import bounds
+from slipway.pipeline.runs.comparison import number
 from slipway.pipeline.watch.late_labels import Labelled
 
 CONFIDENCE = 0.95
@@ -60,9 +61,9 @@ class LiveMetric:
         if self.is_undefined:
             return f"{self.name} has no value, since all labels are equal"
         low, high = self.bounds
-        before = "" if self.at_push is None else f", {self.at_push:.4f} at its push"
+        before = "" if self.at_push is None else f", {number(self.at_push)} at its push"
         worse = ": worse" if self.is_worse else ""
-        return f"{self.name} {self.value:.4f} ({low:.4f} to {high:.4f}){before}{worse}"
+        return f"{self.name} {number(self.value)} ({number(low)} to {number(high)}){before}{worse}"
 
     def to_json(self) -> dict[str, object]:
         """Return plain data, with null for values that are not finite, which JSON cannot hold."""

@@ -13,6 +13,7 @@ from slipway.components.evaluator.spreads import spreads
 from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import difference_bounds
+from slipway.pipeline.runs.comparison import number
 from slipway.pipeline.watch.live_metrics import finite, tallied, undefined
 
 CONFIDENCE = 0.95
@@ -56,10 +57,10 @@ class PairedMetric:
         """The metric on one line."""
         if math.isnan(self.champion) and math.isnan(self.challenger):
             return f"{self.name} has no value for either"
-        low, high = self.bounds
+        low, high = (f"{'' if bound < 0 else '+'}{number(bound)}" for bound in self.bounds)
         return (
-            f"{self.name} {self.challenger:.4f} instead of {self.champion:.4f} "
-            f"(difference {low:+.4f} to {high:+.4f})"
+            f"{self.name} {number(self.challenger)} instead of {number(self.champion)} "
+            f"(difference {low} to {high})"
         )
 
     def to_json(self) -> dict[str, object]:

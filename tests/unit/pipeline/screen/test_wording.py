@@ -22,6 +22,7 @@ from slipway.pipeline.runs.run_target import (
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay, choose_display
 from slipway.pipeline.screen.wording import (
     DONE_BEFORE,
+    metrics_line,
     node_line,
     rerun_command,
     step_lines,
@@ -458,3 +459,10 @@ def test_first_run_in_a_folder_says_where_and_the_next_does_not(tmp_path):
     (tmp_path / "runs" / "run-0").mkdir()
     LineDisplay(said).begins(run)
     assert said.getvalue().splitlines() == [f"taxi: run run-1 (the first in {tmp_path})", "taxi: run run-1"]
+
+
+def test_small_metrics_and_those_near_one_are_not_rounded_to_whole_numbers():
+    metrics = {"example_count": 4966.0, "auc": 0.99998, "mean_squared_error": 4e-05, "hinge": 0.0}
+    told = "example_count 4966, auc 1.0000, mean_squared_error 4e-05, hinge 0"
+    assert metrics_line(metrics) == told
+    assert metrics_line({"mean_squared_error": float("nan")}) == "mean_squared_error nan"

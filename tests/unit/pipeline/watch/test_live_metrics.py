@@ -94,3 +94,11 @@ def test_label_that_is_no_class_is_refused_and_not_counted_as_an_error(label):
         ComponentError, match=f"late label is {label:g}, but the model has the classes 0 to 2"
     ):
         live_metrics(rows, ["sparse_categorical_accuracy"], {})
+
+
+def test_small_values_keep_their_digits():
+    rows = Labelled(ROWS.labels / 1000, ROWS.answers / 1000, 0)
+    [found] = live_metrics(rows, ["mean_squared_error"], {"mean_squared_error": 1e-9})
+    assert 1e-7 < found.value < 1e-6
+    assert found.text.startswith(f"mean_squared_error {found.value:.2g} ({found.bounds[0]:.2g} to ")
+    assert found.text.endswith(", 1e-09 at its push: worse")

@@ -66,3 +66,10 @@ def test_labels_that_are_no_classes_are_refused():
     three = np.full((3000, 3), 1 / 3)
     with pytest.raises(ComponentError, match="the model has the classes 0 to 2"):
         paired_metrics(LABELS + 2, three, three, ["sparse_categorical_accuracy"])
+
+
+def test_small_differences_keep_their_digits():
+    small = PairedMetric("mean_squared_error", 4e-5, 2e-5, (-2.5e-5, 1e-6))
+    assert small.text == "mean_squared_error 2e-05 instead of 4e-05 (difference -2.5e-05 to +1e-06)"
+    large = PairedMetric("auc", 0.9, 0.85, (-0.0612, 0.0))
+    assert large.text == "auc 0.8500 instead of 0.9000 (difference -0.0612 to +0.0000)"
