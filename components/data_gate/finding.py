@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 from slipway.components.escaped_text import escaped
@@ -170,11 +171,18 @@ def percent(part: float) -> str:
     return f"{part:.0%}" if part >= 0.1 and round(part * 100, 1) % 1 == 0 else f"{part:.2%}"
 
 
+def limit_words(value: float, *, decimals: int) -> str:
+    """Format a share that a limit must exceed; with two digits where its decimals are about 0."""
+    text = f"{value:.{decimals}f}"
+    # Without an exponent, which YAML takes for text.
+    return text if abs(float(text) - value) <= 0.1 * value else f"{Decimal(f'{value:.2g}'):f}"
+
+
 def advice_to_raise(key: str, distance: float) -> str:
     """Return the advice to raise a limit so that a distance, from 0 to 1, passes."""
     if distance >= _ALL:
         return f"set {key} to 1, which lets any difference pass"
-    return f"raise {key} above {distance:.3f}"
+    return f"raise {key} above {limit_words(distance, decimals=3)}"
 
 
 def quoted(values: Sequence[str], *, most: int = 5) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, plain
+from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, limit_words, plain
 from slipway.components.data_gate.rule_limits import Limits, key
 from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
@@ -66,7 +66,8 @@ def _missing(feature: FeatureStatistics, split: str, limit: float, is_needed: bo
         others = (
             "the schema gives the label a shape, so rows without it cannot be read"
             if is_needed
-            else f"if preprocessing_fn handles them, set {name} above {feature.missing_share:.4f}"
+            else f"if preprocessing_fn handles them, set {name} above "
+            f"{limit_words(feature.missing_share, decimals=4)}"
         )
         yield Finding(
             rule="label",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from slipway.components.counted_words import agreeing
-from slipway.components.data_gate.finding import Edit, Finding, RowQuery, percent, share
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery, limit_words, percent, share
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distances import l_infinity_by_chance
 from slipway.components.data_gate.schema import FeatureSchema
@@ -55,9 +55,8 @@ def _above_limit(feature: FeatureStatistics, split: str, limits: Limits) -> Find
     if feature.missing_share <= limit:
         return None
     key = limits.key(feature.name, "max_missing_share")
-    return _finding(
-        feature, split, limit, key, f"fill these rows, or raise {key} above {feature.missing_share:.4f}"
-    )
+    needed = limit_words(feature.missing_share, decimals=4)
+    return _finding(feature, split, limit, key, f"fill these rows, or raise {key} above {needed}")
 
 
 def _below_schema(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipway.components.counted_words import agreeing, counted
-from slipway.components.data_gate.finding import Finding, RowQuery, percent, share
+from slipway.components.data_gate.finding import Finding, RowQuery, limit_words, percent, share
 from slipway.components.data_gate.rule_limits import Limits, key
 from slipway.components.data_gate.statistics import Statistics, total_rows
 
@@ -90,7 +90,7 @@ def find_duplicates(
             limit=limits.max_duplicate_share,
             key=key("max_duplicate_share"),
             remedy="check whether a file is there twice; if such rows are normal, raise "
-            f"{key('max_duplicate_share')} above {measured:.2f}",
+            f"{key('max_duplicate_share')} above {limit_words(measured, decimals=2)}",
             query=RowQuery(next(iter(examples[0])), like=tuple(examples)) if examples else None,
         )
 

@@ -8,6 +8,7 @@ import pytest
 from slipway.components.data_gate.finding import Finding, RowQuery
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.label import find_label_faults
+from slipway.components.data_gate.statistics import SplitStatistics
 
 RNG = np.random.default_rng(0)
 BEGIN = RNG.bit_generator.state
@@ -330,3 +331,12 @@ def test_label_that_moved_is_reported_whole(split):
             query=RowQuery("y", within=(0.5, None)),
         )
     ]
+
+
+def test_few_rows_without_a_label_name_a_limit_that_lets_them_pass(feature):
+    statistics = {
+        "train": SplitStatistics(1_000_000, {"y": feature("y", {"a": 500_000, "b": 499_997}, rows=1_000_000)})
+    }
+    [finding] = find_label_faults(statistics, {}, "y", Limits())
+    assert finding.remedy.endswith("set data_gate.max_label_missing_share above 0.000003")
+    assert not list(find_label_faults(statistics, {}, "y", Limits(max_label_missing_share=0.0000031)))
