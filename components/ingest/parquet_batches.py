@@ -5,6 +5,7 @@ few hundred bytes may expand to gigabytes. The file's metadata gives the unpacke
 columns that repeat whole texts are read as dictionaries, and unpacked for as many rows as fit.
 """
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,16 +129,27 @@ def batches(
         path, read_dictionary=_as_dictionaries(chunks), page_checksum_verification=True
     ) as parquet:
         first, found = part.rows if part else 0, 0
+        entries = 0
         rows = _batch_rows(chunks, block_bytes, limits)
-        for batch in parquet.iter_batches(
-            batch_size=rows, row_groups=list(groups), columns=list(names), use_threads=False
+        # Arrow has no lists of texts from the dictionaries of several row groups.
+        together = [[group] for group in groups] if any(chunk.is_list for chunk in chunks) else [list(groups)]
+        for batch in itertools.chain.from_iterable(
+            parquet.iter_batches(batch_size=rows, row_groups=each, columns=list(names), use_threads=False)
+            for each in together
         ):
+            entries += sum(map(_entries, batch.columns))
             yield from _parts(batch, first, block_bytes, limits)
             first += batch.num_rows
             found += batch.num_rows
     if found != wanted:
         # Arrow ends with the shortest column, and what a damaged page lacks is taken from the rows below.
         raise pa.ArrowInvalid(f"its metadata counts {wanted:,} rows, but its columns hold {found:,}")
+    expected = sum(chunk.values for chunk in chunks if chunk.is_list)
+    if entries != expected:
+        # A damaged page divides its values among more rows: the rows after it have moved, some are left over.
+        raise pa.ArrowInvalid(
+            f"its metadata counts {expected:,} values in lists, but its rows hold {entries:,}"
+        )
 
 
 def _chunks(parquet: pq.ParquetFile, names: Collection[str], groups: Iterable[int]) -> Iterator[_Chunk]:
@@ -166,6 +178,17 @@ def _chunks(parquet: pq.ParquetFile, names: Collection[str], groups: Iterable[in
                 packed=chunk.total_compressed_size,
                 unpacked=chunk.total_uncompressed_size,
             )
+
+
+def _entries(values: pa.Array) -> int:
+    """Return the values in a column's lists as Parquet counts them; 0 for a column without lists.
+
+    A list that is empty or missing has one.
+    """
+    if not any(check(values.type) for check in _LISTS):
+        return 0
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    return int(np.maximum(lengths, 1).sum(dtype=np.int64))
 
 
 def _is_in(path: str, names: Collection[str]) -> bool:
@@ -250,4 +273,5 @@ def _row_bytes(column: pa.Array) -> npt.NDArray[np.int64] | int:
     return kind.byte_width if pa.types.is_fixed_size_binary(kind) else 0
 
 
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)

@@ -157,3 +157,28 @@ def test_column_that_lacks_values_is_refused_instead_of_moving_up(parquet, block
     file = InputFile(str(path), path, part=part)
     with pytest.raises(FileError, match=r"in\.parquet is not a readable Parquet file"):
         list(parquet_table.read(file, options, parquet_table.infer(file, options, {})))
+
+
+@pytest.mark.parametrize(
+    "items", [list(range(96)), [f"t{number % 9}" for number in range(96)]], ids=["numbers", "texts"]
+)
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_lists_of_several_row_groups_are_read(parquet, items, store_schema):
+    lists = [items[2 * row : 2 * row + row % 3] for row in range(47)] + [None]
+    path = parquet({"l": lists}, row_group_size=16, store_schema=store_schema)
+    found = [row for block in blocks(path) for row in block.columns["l"].to_pylist()]
+    expected = [
+        [str(item).encode() if isinstance(item, str) else item for item in row or []] for row in lists
+    ]
+    assert found == expected
+
+
+@pytest.mark.parametrize("byte", [0x8A, 0xAB], ids=["one row more", "one row less"])
+def test_list_that_is_divided_wrongly_is_refused_instead_of_moving_the_rows_after_it(parquet, byte):
+    lists = [[2 * row, 2 * row + 1] for row in range(48)]
+    path = parquet({"l": lists}, row_group_size=16, use_dictionary=False, compression="none")
+    levels = b"\x09" + b"\xaa" * 4  # of a row group: 32 values, of which every other one begins a row
+    assert path.read_bytes().count(levels) == 3
+    path.write_bytes(path.read_bytes().replace(levels, levels[:2] + bytes([byte]) + levels[3:], 1))
+    with pytest.raises(FileError, match=r"in\.parquet is not a readable Parquet file.*: its metadata counts"):
+        list(blocks(path))
