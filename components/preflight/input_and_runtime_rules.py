@@ -119,7 +119,7 @@ def _wide_integers(evidence: Evidence) -> Iterator[Finding]:
                 rule="wide_integers",
                 severity="warning",
                 message=f"the column {each['name']} has {each['categories']:,} codes, and the model gets its "
-                "int64 as int32, which has 2,147,483,648 from 0 on: the upper bits of others are dropped",
+                "int64 as int32, which has 2,147,483,648 from 0 on: the training refuses rows with others",
                 remedy="fewer codes, made in preprocessing_fn: hash buckets (tft.hash_strings), a vocabulary",
             )
 

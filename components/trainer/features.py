@@ -1,5 +1,6 @@
 """Describes a model's inputs: one `Feature` for each transformed column."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
@@ -8,6 +9,7 @@ from slipway.components.errors import ComponentError
 
 Dtype = Literal["float32", "int64", "uint8"]
 _MODEL_DTYPES = {"float32": "float32", "int64": "int32", "uint8": "uint8"}
+_BEYOND_INT32 = re.compile(r"the transformed column (.+) holds (-?\d+), beyond 32 bits", re.DOTALL)
 
 
 class PlainFeature(TypedDict):
@@ -26,7 +28,8 @@ class Feature:
     Attributes:
         name: the column's name in the transformed examples.
         dtype: "float32", "int64", or "uint8" for an image that the examples hold as its raw bytes. Training
-            and serving feed "int64" to the model as int32, which every device supports.
+            and serving feed "int64" to the model as int32, which every device supports: training refuses
+            values that do not fit, and in a request they become the nearest that does.
         shape: of one example, without the batch; every dimension >= 1. A scalar column has the shape (1,).
             In the features of a model that is trained on batches of several lengths, see `buckets`, the first
             dimension of such a column is None.
@@ -66,6 +69,11 @@ class Feature:
         """The dtype of the model's input."""
         return _MODEL_DTYPES[self.dtype]
 
+    @property
+    def may_exceed_int32(self) -> bool:
+        """Whether a row may hold a whole number that `model_dtype` lacks."""
+        return self.dtype == "int64" and not (self.categories and self.categories <= 2**31)
+
     def to_json(self) -> PlainFeature:
         """Return the feature as plain JSON values; `from_json` reads them back."""
         return {
@@ -93,3 +101,24 @@ class Feature:
             shape=tuple(values["shape"]),
             categories=values["categories"],
         )
+
+
+def beyond_int32(name: str) -> tuple[str, str]:
+    """Return the sentence in which training refuses a value, before and after it; see `refused_value`."""
+    return f"the transformed column {name} holds ", ", beyond 32 bits"
+
+
+def refused_value(text: str) -> ComponentError | None:
+    """Return the error for an integer that does not fit into 32 bits, if a text of TensorFlow tells of one.
+
+    Rows are parsed inside TensorFlow, whose error has the sentence of `beyond_int32` in it.
+    """
+    found = _BEYOND_INT32.search(text)
+    if found is None:
+        return None
+    return ComponentError(
+        f"the transformed column {found[1]} holds {found[2]}, beyond 32 bits; models take whole numbers as "
+        "int32, from -2,147,483,648 to 2,147,483,647",
+        hint="let preprocessing_fn return an id as a code (tft.hash_strings of tf.strings.as_string, or a "
+        "vocabulary), and a quantity, label or weight as a float (tf.cast, tft.scale_to_z_score)",
+    )

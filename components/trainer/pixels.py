@@ -74,9 +74,15 @@ def raw_pixels(images: tf.Tensor) -> tf.Tensor:
 
 
 def model_input(column: tf.Tensor, feature: Feature) -> Any:
-    """Return a transformed column as the model takes it: raw bytes decoded, numbers cast to its dtype."""
+    """Return a transformed column as the model takes it: raw bytes decoded, numbers cast to its dtype.
+
+    A whole number that int32 lacks, which training refuses, becomes the nearest that it has: a request may
+    hold any.
+    """
     if feature.dtype == "uint8":
         return decoded_pixels(column, feature.shape)
+    if feature.may_exceed_int32:
+        column = tf.clip_by_value(column, tf.int32.min, tf.int32.max)
     return tf.cast(column, feature.model_dtype)
 
 

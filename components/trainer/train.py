@@ -52,6 +52,7 @@ from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.opening import open_devices
 from slipway.components.trainer.devices.with_jax import is_one_of_several_hosts, leave
+from slipway.components.trainer.features import refused_value
 from slipway.components.trainer.global_batch import (
     padding_advice,
     require_divisible,
@@ -106,7 +107,9 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
 
 
 def _in_words(error: Exception, job: TrainingJob | None) -> tuple[str, str]:
-    """Return what to tell of an error of the user's code, and a hint."""
+    """Return what to tell of an error of the user's code, or of a row that is streamed, and a hint."""
+    if refused := refused_value(str(error)):
+        return refused.message, refused.hint
     # A collective sum fails if another host has ended; the reason is in that host's log.
     hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
     if job is None or job.compute.backend != "jax":

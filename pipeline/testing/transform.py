@@ -75,7 +75,8 @@ def transformed_table(
         images: the shapes of columns of raw image bytes: the workload's `train.images`.
 
     Raises:
-        ComponentError: a transformed column is text or sparse, which no model takes.
+        ComponentError: a transformed column is text or sparse, which no model takes; or it holds a whole
+            number that does not fit into 32 bits.
         KeyError: there is no transformed column with the name of the label or the weight.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -98,12 +99,21 @@ def transformed_table(
 
 def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:
     """Return a transformed column as training parses it from files: [rows, *shape]."""
+    import tensorflow as tf
+
+    from slipway.components.trainer.input.parsing import require_int32, wrong_examples
     from slipway.components.trainer.pixels import model_input
 
     if feature.dtype == "uint8":
         # As objects, because NumPy's bytes type drops trailing zeros as padding.
         return np.asarray(model_input(np.array(values, object), feature))
-    return np.asarray(model_input(np.stack(values).reshape(-1, *feature.shape), feature))
+    column = np.stack(values).reshape(-1, *feature.shape)
+    if feature.may_exceed_int32:
+        try:
+            require_int32(column, feature)
+        except tf.errors.InvalidArgumentError as error:
+            raise wrong_examples(error) from error
+    return np.asarray(model_input(column, feature))
 
 
 def _transform(

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from slipway.components import example_records
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.features import Feature
+from slipway.components.trainer.features import Feature, beyond_int32, refused_value
 from slipway.components.trainer.loss_labels import LabelRange
 from slipway.components.trainer.pixels import model_input
 
@@ -22,7 +22,8 @@ def parsed_once(files: Sequence[str], features: Sequence[Feature]) -> Iterator[C
         files: names ending in .gz are gzip, others are not compressed.
 
     Raises:
-        ComponentError: a compressed file is damaged, or an example lacks a feature.
+        ComponentError: a compressed file is damaged, an example lacks a feature, or a whole number does not
+            fit into 32 bits.
     """
     columns = tf.function(
         _parser(features), input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
@@ -41,7 +42,11 @@ def parsed_once(files: Sequence[str], features: Sequence[Feature]) -> Iterator[C
 
 
 def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) -> tf.data.Dataset:
-    """Parse records, `rows` at a time, to a tensor per feature, [rows, *feature.shape] of `model_dtype`."""
+    """Parse records, `rows` at a time, to a tensor per feature, [rows, *feature.shape] of `model_dtype`.
+
+    Reading the rows raises TensorFlow's error for one that lacks a feature, or holds a whole number that does
+    not fit into 32 bits: see `wrong_examples`.
+    """
     return records.batch(rows).map(_parser(features), tf.data.AUTOTUNE, deterministic=True)
 
 
@@ -55,9 +60,20 @@ def _parser(features: Sequence[Feature]) -> Callable[[tf.Tensor], Columns]:
 
     def columns(batch: tf.Tensor) -> Columns:
         found = tf.io.parse_example(batch, spec)
+        for each in features:
+            if each.may_exceed_int32:
+                require_int32(found[each.name], each)
         return {each.name: model_input(found[each.name], each) for each in features}
 
     return columns
+
+
+def require_int32(column: tf.Tensor, feature: Feature) -> None:
+    """Fail with TensorFlow's error, in the words of `beyond_int32`, if a whole number needs more bits."""
+    beyond = tf.boolean_mask(column, (column < tf.int32.min) | (column > tf.int32.max))
+    before, after = beyond_int32(feature.name)
+    first = tf.strings.reduce_join(tf.strings.as_string(beyond[:1]))
+    tf.debugging.Assert(tf.size(beyond) == 0, [tf.strings.join([before, first, after])])
 
 
 def records_of(file: tf.Tensor) -> tf.data.Dataset:
@@ -75,7 +91,7 @@ def count_records(files: Sequence[str], labels: Sequence[Feature]) -> tuple[int,
     """Count the records in the files, and return what the columns of their labels hold.
 
     Raises:
-        ComponentError: an example lacks a label.
+        ComponentError: an example lacks a label, or one does not fit into 32 bits.
     """
     batches = tf.data.Dataset.from_tensor_slices(list(files)).interleave(
         lambda file: parsed(records_of(file), labels, rows=_TOGETHER_ROWS),
@@ -94,6 +110,6 @@ def count_records(files: Sequence[str], labels: Sequence[Feature]) -> tuple[int,
 
 def wrong_examples(error: Any) -> ComponentError:
     """Translate a parser's error for the user."""
-    return ComponentError(
+    return refused_value(error.message) or ComponentError(
         f"an example does not have the transformed features: {error.message.splitlines()[0]}"
     )

@@ -8,6 +8,7 @@ import pytest
 from slipway.components import python_process
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16
+from slipway.components.trainer.features import Feature
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
@@ -73,6 +74,35 @@ def test_auto_trains_on_the_cpu_where_the_tpu_of_the_environment_is_dead_and_say
         assert note.startswith(f"TPU not used: no TPU answers at {address}: ")
         with pytest.raises(ComponentError, match=f"no TPU answers at {address}"):
             train(compute=ComputeSettings(device="tpu"), environment={"COLAB_TPU_ADDR": address})
+
+
+@pytest.mark.parametrize("cache", ["memory", "file", "none"])
+@pytest.mark.parametrize("column", ["id", "label", "weight"])
+def test_whole_number_beyond_32_bits_is_refused_wherever_the_rows_are(train, tmp_path, cache, column):
+    import tensorflow as tf
+
+    file = str(tmp_path / "wide")
+    with tf.io.TFRecordWriter(file) as writer:
+        for row in range(2000):
+            example = tf.train.Example()
+            example.features.feature["x"].float_list.value.extend([1.0, 2.0])
+            for name in ("id", "label", "weight"):
+                value = 3_000_000_000 if (name, row) == (column, 1500) else 1
+                example.features.feature[name].int64_list.value.append(value)
+            writer.write(example.SerializeToString())
+    features = [Feature(name="x", dtype="float32", shape=(2,))]
+    features += [Feature(name=name, dtype="int64") for name in ("id", "label", "weight")]
+    refused = f"training failed: the transformed column {column} holds 3000000000, beyond 32 bits"
+    with pytest.raises(ComponentError, match=refused) as caught:
+        train(
+            train_files=(file,),
+            eval_files=(),
+            features=tuple(features),
+            label="label",
+            weight="weight",
+            input=InputSettings(cache=cache),
+        )
+    assert "preprocessing_fn" in caught.value.hint
 
 
 def test_rows_in_memory_in_a_file_or_streamed_are_trained_on_and_the_first_two_to_the_same_bits(train):

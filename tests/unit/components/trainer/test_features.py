@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.features import Feature
+from slipway.components.trainer.features import Feature, beyond_int32, refused_value
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,31 @@ def test_wrong_json_of_a_feature_is_refused(change):
     values = {**Feature(name="fare", dtype="float32").to_json(), **change}
     with pytest.raises(ComponentError, match="fare"):
         Feature.from_json(values)
+
+
+@pytest.mark.parametrize(
+    ("feature", "expected"),
+    [
+        (Feature(name="x", dtype="int64"), True),
+        (Feature(name="x", dtype="int64", categories=2**31 + 1), True),
+        (Feature(name="x", dtype="int64", categories=2**31), False),
+        (Feature(name="x", dtype="float32"), False),
+        (Feature(name="x", dtype="uint8"), False),
+    ],
+)
+def test_only_whole_numbers_without_a_known_limit_may_exceed_32_bits(feature, expected):
+    assert feature.may_exceed_int32 is expected
+
+
+@pytest.mark.parametrize("name", ["user id", "a {} [b] holds c"])
+def test_value_beyond_32_bits_is_found_in_an_error_of_tensorflow(name):
+    before, after = beyond_int32(name)
+    refused = refused_value(
+        f"{{{{function_node f}}}} assertion failed: [{before}-3000000000{after}]\n\t [[A]]"
+    )
+    assert refused.message == (
+        f"the transformed column {name} holds -3000000000, beyond 32 bits; models take whole numbers "
+        "as int32, from -2,147,483,648 to 2,147,483,647"
+    )
+    assert "tft.hash_strings" in refused.hint
+    assert refused_value("assertion failed: [another]") is None

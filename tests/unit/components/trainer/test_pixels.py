@@ -215,3 +215,14 @@ def test_columns_of_bytes_are_images_only_where_they_are_named():
         ComponentError, match="names y, which is not a transformed column of bytes; there are im"
     ):
         features_of(schema, images={"y": [1, 1]})
+
+
+def test_whole_number_of_a_request_beyond_32_bits_becomes_the_nearest_and_is_not_cut():
+    import tensorflow as tf
+
+    from slipway.components.trainer.pixels import model_input
+
+    asked = tf.constant([[2**31], [-(2**31) - 1], [2**40 + 7], [2**31 - 1], [-5]], tf.int64)
+    given = model_input(asked, Feature(name="x", dtype="int64"))
+    assert given.dtype == tf.int32
+    assert given.numpy().ravel().tolist() == [2**31 - 1, -(2**31), 2**31 - 1, 2**31 - 1, -5]

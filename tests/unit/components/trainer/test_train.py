@@ -12,6 +12,11 @@ class TracerBoolConversionError(Exception):
     """Named like JAX's own."""
 
 
+STREAMED = (
+    "Graph execution error: assertion failed: [the transformed column x holds 3000000000, beyond 32 bits]"
+)
+
+
 @pytest.mark.parametrize(
     ("backend", "message", "hint"),
     [
@@ -20,6 +25,22 @@ class TracerBoolConversionError(Exception):
     ],
 )
 def test_an_error_of_a_trace_is_told_with_its_remedy(tmp_path, monkeypatch, backend, message, hint):
+    told = told_of(TracerBoolConversionError("no bool"), tmp_path, monkeypatch, backend)
+    assert told["message"].startswith(message)
+    assert told["hint"].startswith(hint)
+
+
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_streamed_value_that_does_not_fit_is_told_by_column_with_the_remedy(tmp_path, monkeypatch, backend):
+    told = told_of(RuntimeError(STREAMED), tmp_path, monkeypatch, backend)
+    assert told["message"].startswith(
+        "the transformed column x holds 3000000000, beyond 32 bits; models take"
+    )
+    assert told["hint"].startswith("let preprocessing_fn return")
+
+
+def told_of(error, tmp_path, monkeypatch, backend):
+    """The last event of a training that this error ends."""
     job = TrainingJob(
         train_files=("train",),
         eval_files=(),
@@ -37,7 +58,7 @@ def test_an_error_of_a_trace_is_told_with_its_remedy(tmp_path, monkeypatch, back
     file.write_text(job.to_json(), encoding="utf-8")
 
     def fail(*_):
-        raise TracerBoolConversionError("no bool")
+        raise error
 
     told = {}
     monkeypatch.setattr(train, "train", fail)
@@ -45,5 +66,4 @@ def test_an_error_of_a_trace_is_told_with_its_remedy(tmp_path, monkeypatch, back
 
     assert train.main([str(file)], tell=lambda event, **values: told.update(values, event=event)) == 1
     assert told["event"] == "failed"
-    assert told["message"].startswith(message)
-    assert told["hint"].startswith(hint)
+    return told

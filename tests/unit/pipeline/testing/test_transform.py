@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.pipeline.testing import transform
 
 pytestmark = [
@@ -73,3 +74,9 @@ def test_what_ours_cannot_do_is_left_to_tfx(schema, monkeypatch):
 def test_value_of_another_type_is_named_with_its_column(schema, column, values, kind):
     with pytest.raises(TypeError, match=f"column '{column}' holds .*; its schema says {kind}"):
         transform.transformed(as_they_are, [{**ROWS[0], column: values}], schema=schema)
+
+
+def test_whole_number_that_no_model_takes_is_refused_as_training_refuses_it(schema):
+    rows = [ROWS[0], {**ROWS[0], "pair": [1, 2**31]}]
+    with pytest.raises(ComponentError, match="the transformed column pair holds 2147483648, beyond 32 bits"):
+        transform.transformed_table(as_they_are, rows, schema=schema, label="size", pass_through=["words"])

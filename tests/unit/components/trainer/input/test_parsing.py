@@ -82,3 +82,62 @@ def test_damaged_file_is_named(write):
     Path(file).write_bytes(gzip.compress(b"a" * 100)[:-9])
     with pytest.raises(ComponentError, match=r"0\.gz cannot be read"):
         list(parsed_once([file], (X,)))
+
+
+def rows_of_x(path, values):
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path), "GZIP" if path.suffix == ".gz" else "") as writer:
+        for value in values:
+            example = tf.train.Example()
+            example.features.feature["x"].int64_list.value.append(value)
+            writer.write(example.SerializeToString())
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**32, 2**63 - 1, -(2**63)])
+def test_whole_number_beyond_32_bits_is_refused_with_its_column_and_value(tmp_path, suffix, value):
+    from slipway.components.trainer.input.parsing import count_records, parsed_once
+    from slipway.components.trainer.input.stream import require_examples
+
+    file = rows_of_x(tmp_path / f"x{suffix}", [*range(100), value, 7])
+    words = f"the transformed column x holds {value}, beyond 32 bits"
+    for read in (
+        lambda: list(parsed_once([file], (X,))),
+        lambda: count_records([file], [X]),
+        lambda: require_examples([file], (X,)),
+    ):
+        with pytest.raises(ComponentError, match=words) as refused:
+            read()
+        assert "preprocessing_fn" in refused.value.hint
+
+
+def test_whole_numbers_of_32_bits_arrive(tmp_path):
+    from slipway.components.trainer.input.parsing import parsed_once
+
+    limits = [-(2**31), 2**31 - 1]
+    [columns] = parsed_once([rows_of_x(tmp_path / "x", limits)], (X,))
+    assert columns["x"].numpy().ravel().tolist() == limits
+
+
+def test_streamed_value_beyond_32_bits_is_found_in_the_error_of_the_batches(tmp_path):
+    import tensorflow as tf
+
+    from slipway.components.trainer.features import refused_value
+    from slipway.components.trainer.input.plan import Window
+    from slipway.components.trainer.input.stream import training_batches
+    from slipway.components.trainer.input.targets import Targets
+
+    file = rows_of_x(tmp_path / "x", [*range(1000), 3_000_000_000])
+    batches = training_batches(
+        [file],
+        (X,),
+        targets=Targets({}),
+        window=Window(batch_size=10, batches=2),
+        seed=1,
+        steps_per_epoch=100,
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError) as failed:
+        list(batches.take(100))
+    assert refused_value(str(failed.value)).message.startswith("the transformed column x holds 3000000000,")
