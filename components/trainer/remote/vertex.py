@@ -2,8 +2,12 @@
 
 The request is prepared when the pipeline is compiled (slipway.pipeline.cloud.tpu_training_job). Here it gets
 the address of the job file and is sent, and the job is waited for.
+
+A job has a label that names the training, by which one is found whose creation was not answered, or that an
+earlier attempt at the task left behind: its machines cost money, and would write to the same folders.
 """
 
+import hashlib
 import json
 import re
 import time
@@ -26,6 +30,10 @@ PATIENCE_S = 900.0
 """Seconds that the service may be unreachable before a training is given up."""
 CANCEL_S = 60.0
 """Seconds for cancelling a job, with all retries: its machines cost money until then."""
+LABEL = "slipway_training"
+"""The label that names the training of a job."""
+LOOKS = 5
+"""How often a job whose creation was not answered is looked for, with the pause of two polls between."""
 _TIMEOUT_S = 60.0  # for one request; without it the client would wait for an answer for ever
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
 _REMEDY = (
@@ -34,10 +42,17 @@ _REMEDY = (
 )
 _ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # the client puts this before the service's message
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+_LIVE = ("QUEUED", "PENDING", "RUNNING")  # one that is being cancelled will give no result
+
+
+class _UnclearError(ComponentError):
+    """The service gave no clear answer: what it was asked for may have been done."""
 
 
 class VertexTraining:
     """A CustomJob, from its creation to its end; leaving the `with` block cancels it if it still runs.
+
+    A job of the same training that runs already is followed instead of another one.
 
     Args:
         job: what to train; its `output_dir` receives the results.
@@ -62,19 +77,22 @@ class VertexTraining:
         self._job = job
         self._files = storage(folder)
         self._poll_s = poll_s
-        self._files.remove(OUTCOME_FILE)  # left by an earlier attempt
-        remote = replace(job, output_dir=folder)
-        self._files.write(JOB_FILE, lambda stream: stream.write(remote.to_json().encode()))
         wanted = json.loads(json.dumps(request["customJob"]))
         for pool in wanted["jobSpec"]["workerPoolSpecs"]:
             pool["containerSpec"]["args"] = [f"{folder}/{JOB_FILE}"]
-        parent = f"projects/{request['project']}/locations/{request['region']}"
+        training = hashlib.sha256(f"{folder} {job.identity}".encode()).hexdigest()[:32]
+        wanted["labels"] = {**wanted["labels"], LABEL: training}
+        self._parent = f"projects/{request['project']}/locations/{request['region']}"
         self._client = _client(request["endpoint"])
         self.link = f"{_CONSOLE}?project={request['project']}"
-        message = vertex.CustomJob.from_json(json.dumps(wanted))
-        created = self._call("create", self._client.create_custom_job, parent=parent, custom_job=message)
-        self._name: str = created.name
         self._ended = False
+        running = self._running(training)
+        if running is None:
+            self._files.remove(OUTCOME_FILE)  # left by an earlier attempt
+            remote = replace(job, output_dir=folder)
+            self._files.write(JOB_FILE, lambda stream: stream.write(remote.to_json().encode()))
+            running = self._created(vertex.CustomJob.from_json(json.dumps(wanted)), training)
+        self._name = running
         number = self._name.rpartition("/")[2]
         self.link = f"{_CONSOLE}/{request['region']}/training/{number}?project={request['project']}"
 
@@ -122,6 +140,31 @@ class VertexTraining:
             hint=f"its log: {self.link}",
         )
 
+    def _created(self, message: Any, training: str) -> str:
+        """Create the job, and return its name; also if the answer to that is lost."""
+        try:
+            created = self._call(
+                "create", self._client.create_custom_job, parent=self._parent, custom_job=message
+            )
+        except _UnclearError:
+            for look in range(LOOKS):
+                if look:
+                    time.sleep(self._poll_s)
+                if found := self._running(training):
+                    return found
+            raise
+        return str(created.name)
+
+    def _running(self, training: str) -> str | None:
+        """Return the name of a job of a training that runs, or is about to; None if there is none."""
+
+        def every(**arguments: Any) -> list[Any]:
+            return list(self._client.list_custom_jobs(**arguments))  # of all pages
+
+        asked = {"parent": self._parent, "filter": f"labels.{LABEL}={training}"}
+        found = self._call("look for", every, request=asked, retry=_patient(CANCEL_S))
+        return next((each.name for each in found if each.state.name.endswith(_LIVE)), None)
+
     def _outcome(self) -> dict[str, Any]:
         try:
             return dict(json.loads(self._files.read(OUTCOME_FILE)))
@@ -145,11 +188,11 @@ class VertexTraining:
             is_clear = 400 <= code < 500 or (
                 isinstance(cause, GoogleAuthError) and not isinstance(cause, TransportError)
             )
-            raise ComponentError(
-                f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}",
-                hint=_REMEDY
-                if is_clear
-                else f"check whether it is running, and cancel it there: {self.link}",
+            words = f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}"
+            if is_clear:
+                raise ComponentError(words, hint=_REMEDY) from error
+            raise _UnclearError(
+                words, hint=f"check whether it is running, and cancel it there: {self.link}"
             ) from error
 
 

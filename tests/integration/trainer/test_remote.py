@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import loopback
 import pytest
@@ -57,6 +58,7 @@ class Service(loopback.Server):
         cancelled: names.
         codes: that the workers ended with.
         refuse: code and message instead of a job, or 0 for no answer at all; None: none.
+        lost: codes instead of the answers to the next jobs that it takes; 0: no answer at all.
         unavailable: how many of the next questions for a state are answered with 503.
         faults: codes that the next requests about a job are answered with; 0: too late.
         preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
@@ -69,7 +71,7 @@ class Service(loopback.Server):
         self.jobs, self.states, self.cancelled = [], {}, []
         self.worker, self.codes, self.threads = None, [], []
         self.refuse, self.preempted, self.unavailable = None, [], 0
-        self.faults = []
+        self.faults, self.lost = [], []
 
     def run(self, name, job):
         container = job.job_spec.worker_pool_specs[0].container_spec
@@ -124,16 +126,29 @@ class Handler(BaseHTTPRequestHandler):
         self.server.states[name] = "JOB_STATE_PENDING"
         self.server.threads.append(threading.Thread(target=self.server.run, args=(name, job), daemon=True))
         self.server.threads[-1].start()
+        if self.server.lost:
+            code = self.server.lost.pop(0)
+            return self.answer(code, {"error": {"code": code, "message": "it broke"}}) if code else None
         return self.answer(200, {"name": name, "state": "JOB_STATE_PENDING"})
 
     def do_GET(self):
-        name = self.path.partition("?")[0].removeprefix("/v1/")
+        name, _, query = self.path.removeprefix("/v1/").partition("?")
+        if name == NAME:
+            return self.answer(200, {"customJobs": self.labelled(parse_qs(query)["filter"][0])})
         if self.server.faults:
             return self.fail(self.server.faults.pop(0))
         if self.server.unavailable:
             self.server.unavailable -= 1
             return self.answer(503, {"error": {"code": 503, "message": "try again"}})
         return self.answer(200, {"name": name, "state": self.server.states[name]})
+
+    def labelled(self, wanted):
+        key, value = wanted.removeprefix("labels.").split("=")
+        return [
+            {"name": name, "state": state}
+            for job, (name, state) in zip(self.server.jobs, self.server.states.items(), strict=True)
+            if job.labels[key] == value
+        ]
 
     def fail(self, code):
         if not code:
@@ -224,7 +239,7 @@ def test_training_whose_machines_are_taken_back_goes_on_and_what_it_leaves_comes
     assert service.cancelled == []
     asked = service.jobs[0]
     [pool] = asked.job_spec.worker_pool_specs
-    assert (asked.display_name, dict(asked.labels)) == ("tiny", {"team": "rides"})
+    assert (asked.display_name, asked.labels["team"]) == ("tiny", "rides")
     assert (pool.machine_spec.machine_type, pool.machine_spec.tpu_topology) == ("ct5lp-hightpu-4t", "2x2")
     assert list(pool.container_spec.args) == [f"file://{tmp_path}/remote/job.json"]
     assert asked.job_spec.scheduling.strategy.name == "SPOT"
@@ -271,6 +286,36 @@ def test_job_that_may_have_begun_without_an_answer_is_reported_with_the_page_to_
     assert lost.value.hint.endswith(
         "cancel it there: https://console.cloud.google.com/vertex-ai/training?project=p"
     )
+
+
+@pytest.mark.parametrize("code", [500, 502, 504, 0])
+def test_job_whose_creation_was_not_answered_is_found_and_followed(carried_out, service, code):
+    service.lost = [code]
+    assert carried_out(epochs=2)["epochs"] == 2
+    assert (len(service.jobs), service.cancelled, service.lost) == (1, [], [])
+
+
+def test_job_that_an_earlier_attempt_left_is_followed_unless_it_ends(
+    job, elsewhere, service, monkeypatch, tmp_path
+):
+    from dataclasses import replace
+
+    from slipway.components.trainer.remote.vertex import VertexTraining
+
+    monkeypatch.setattr(service, "run", lambda name, asked: None)
+    VertexTraining(job, **vars(elsewhere))
+    (tmp_path / "remote" / "outcome.json").write_text("{}")
+    with VertexTraining(job, **vars(elsewhere)) as again:
+        assert len(service.jobs) == 1
+        assert (tmp_path / "remote" / "outcome.json").exists()
+        assert again.link.endswith("/training/1?project=p")
+    assert service.cancelled == [f"{NAME}/1"]
+    VertexTraining(replace(job, epochs=7), **vars(elsewhere))
+    assert len(service.jobs) == 2, "another training"
+    for number, state in enumerate(["CANCELLING", "CANCELLED", "FAILED", "SUCCEEDED"], start=3):
+        service.states[f"{NAME}/1"] = service.states[f"{NAME}/{number - 1}"] = f"JOB_STATE_{state}"
+        VertexTraining(job, **vars(elsewhere))
+        assert len(service.jobs) == number
 
 
 def test_service_that_stays_out_of_reach_while_a_training_runs_is_reported(carried_out, service, monkeypatch):
