@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Protocol
 from slipway.components import kept_state
 from slipway.components.atomic_file import UNFINISHED, whole_file
 from slipway.components.errors import ComponentError
+from slipway.components.lock_file import held
 from slipway.components.store_address import AZ, speaks_s3
 from slipway.components.stored_objects import StoredObjects
 from slipway.components.trainer.job import TrainingJob
@@ -60,6 +61,26 @@ def checkpoint_dir(job: TrainingJob) -> str | None:
     if "://" not in own:
         Path(own).mkdir(parents=True, exist_ok=True)
     return own
+
+
+@contextmanager
+def alone(job: TrainingJob) -> Iterator[None]:
+    """Hold the job's own folder of checkpoints, if it is on disk: an equal run at the same time shares it.
+
+    Raises:
+        ComponentError: another training uses the folder.
+    """
+    if job.checkpoint.folder is None or job.checkpoint_dir is None or "://" in job.checkpoint_dir:
+        yield
+        return
+    with held(Path(f"{job.checkpoint_dir}.lock")) as is_held:
+        if not is_held:
+            raise ComponentError(
+                f"train.checkpoint.folder: {job.checkpoint_dir} is in use by another training of the same "
+                "data and settings",
+                hint="wait for it to end, or leave the key out: then each has a folder of its own",
+            )
+        yield
 
 
 def forget_checkpoints(job: TrainingJob) -> None:
@@ -126,7 +147,10 @@ class ObjectStorage:
 
     def read(self, name: str) -> bytes:
         """Return the content of a file; raise an OSError if it does not exist."""
-        with _as_os_errors(self._tf), self._tf.io.gfile.GFile(f"{self._location}/{name}", "rb") as file:
+        with (
+            _as_os_errors(self._tf),
+            self._tf.io.gfile.GFile(f"{self._location}/{name}", "rb") as file,
+        ):
             content: bytes = file.read()
         return content
 

@@ -7,6 +7,7 @@ weights.
 import json
 import tempfile
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from slipway.components.accelerators import keep_to_cpu
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.digest import SBOM, SBOM_FOLDER
 from slipway.components.saved_model.digest_files import keep_digest
-from slipway.components.trainer.checkpoint_storage import checkpoint_dir, forget_checkpoints
+from slipway.components.trainer.checkpoint_storage import alone, checkpoint_dir, forget_checkpoints
 from slipway.components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from slipway.components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
 from slipway.components.trainer.launch import Elsewhere, launch
@@ -66,7 +67,7 @@ def run_fn(fn_args: Any) -> None:
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
     tuned = tuned_values(fn_args.hyperparameters)
-    with tempfile.TemporaryDirectory(prefix="training-") as folder:
+    with tempfile.TemporaryDirectory(prefix="training-") as folder, ExitStack() as stack:
         job = lay_out(
             settings,
             files=(fn_args.train_files, fn_args.eval_files),
@@ -79,6 +80,7 @@ def run_fn(fn_args: Any) -> None:
             checkpoint_dir=checkpoint_dir(job),
             log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
         )
+        stack.enter_context(alone(job))
         # While the process starts and trains, build the model that will be exported, still untrained.
         served, result = launch(
             job,
@@ -98,12 +100,12 @@ def run_fn(fn_args: Any) -> None:
         environment = f"{_artifact(fn_args.serving_model_dir)}/{SBOM_FOLDER}"
         tf.io.gfile.makedirs(environment)
         tf.io.gfile.copy(str(Path(folder, SBOM)), f"{environment}/{SBOM}", overwrite=True)
-    served.save(fn_args.serving_model_dir)
-    keep_digest(fn_args.serving_model_dir)
-    exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
-    with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:
-        file.write(json.dumps({**result, "tuned": tuned, "exports": exports}, indent=2) + "\n")
-    forget_checkpoints(job)
+        served.save(fn_args.serving_model_dir)
+        keep_digest(fn_args.serving_model_dir)
+        exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
+        with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:
+            file.write(json.dumps({**result, "tuned": tuned, "exports": exports}, indent=2) + "\n")
+        forget_checkpoints(job)
 
 
 def _write_exports(

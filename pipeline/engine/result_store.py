@@ -55,6 +55,7 @@ class CachedResults(Results):
             history stores the results.
         still_current: returns True if the code and data of a node that has just ended are still those of
             its fingerprint. If not, neither its result nor its state is kept.
+        states: the saved states; None: all of the output folder's.
 
     Attributes:
         prints: the nodes' fingerprints, as far as they are known now.
@@ -63,12 +64,13 @@ class CachedResults(Results):
     journal: Journal
     plan: Plan
     still_current: Callable[[str], bool] = lambda _node_id: True
+    states: KeptStates | None = None
     prints: dict[str, Fingerprint] = field(init=False)
 
     def __post_init__(self) -> None:
         self.prints = dict(self.plan.prints)
         self.record, self.history = self.journal.record, self.journal.history
-        self._states = KeptStates(self.history.output)
+        self._states = self.states or KeptStates(self.history.output)
 
     def begin(self) -> set[str]:
         """As `Results.begin`."""

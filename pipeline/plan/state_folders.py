@@ -1,9 +1,11 @@
 """Manages the folders of saved state that incomplete nodes continue from (`kept_state` of `components`)."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from slipway.components.lock_file import held
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.runs.graph import Graph
@@ -43,6 +45,51 @@ class KeptStates:
                 f"{error.filename or folder} cannot be removed: {error.strerror}.",
                 hint=f"first remove {folder}",
             ) from error
+
+
+class StatesOfStep(KeptStates):
+    """The state folders as a step sees them, beside which steps of equal runs may be at work.
+
+    Args:
+        node_id: the step's node; the state of others may be in use.
+        apart: the id of the run, if it has a folder of its own because another run uses the common one.
+    """
+
+    def __init__(self, output: Path, *, node_id: str, apart: str = "") -> None:
+        super().__init__(output)
+        self._node_id, self._apart = node_id, apart
+
+    def folder(self, key: str, node_id: str) -> Path:
+        """As `KeptStates.folder`."""
+        common = super().folder(key, node_id)
+        return common.with_name(f"{common.name}.{self._apart}") if self._apart else common
+
+    def forget(self, key: str, node_id: str) -> None:
+        """As `KeptStates.forget`, for the step's own node; of another node nothing is removed."""
+        if node_id == self._node_id:
+            super().forget(key, node_id)
+
+
+@contextmanager
+def states_of_step(output: Path, *, key: str, node_id: str, run_id: str) -> Iterator[StatesOfStep]:
+    """Hold a node's state folder for a step: no other run, which may have the same key, uses it meanwhile.
+
+    If another run holds it, or held it when this run began the node, the run has a folder of its own.
+
+    Args:
+        key: of the node's fingerprint.
+
+    Raises:
+        OSError: the output folder cannot be written.
+    """
+    common, own = StatesOfStep(output, node_id=node_id), StatesOfStep(output, node_id=node_id, apart=run_id)
+    if own.folder(key, node_id).exists():
+        yield own
+        return
+    path = common.root.with_name("state.locks") / common.folder(key, node_id).name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with held(path) as is_held:
+        yield common if is_held else own
 
 
 def key_of(folder: Path) -> str:

@@ -8,6 +8,7 @@ from slipway.pipeline.commands import run as running
 from slipway.pipeline.commands.run import request, resume
 from slipway.pipeline.engine.stepwise_run import begin, finish, run_node
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.state_folders import states_of_step
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
@@ -109,6 +110,23 @@ def test_step_that_is_told_to_end_lets_its_node_save_and_can_be_taken_again(step
     assert (in_process.node("Hang").state, in_process.node("Hang").why) == ("skipped", "interrupted")
     in_process.get_well()
     assert run.node("Hang") == 0
+
+
+def test_step_beside_one_of_an_equal_run_keeps_its_state_apart_and_goes_on_with_it(steps, in_process):
+    one, other = steps("remember"), steps("remember")
+    assert (one.node("Make"), other.node("Make")) == (0, 0)
+    key = in_process.node("Remember").key
+    with states_of_step(in_process.output, key=key, node_id="Remember", run_id=one.run_id) as states:
+        folder = states.folder(key, "Remember")
+        folder.mkdir(parents=True)
+        (folder / "attempts").write_text("xxx")
+        assert other.node("Remember") == 1
+    assert other.node("Remember") == 1
+    assert (folder / "attempts").read_text() == "xxx"
+    in_process.get_well()
+    assert other.node("Remember") == 0
+    assert list(folder.parent.iterdir()) == [folder]
+    assert [line.split()[1] for line in in_process.lines("remembered")] == ["1", "2", "3"]
 
 
 def _in_a_process(toy, run_id, node_id):

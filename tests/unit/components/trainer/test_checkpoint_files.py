@@ -13,8 +13,11 @@ from obstore.store import MemoryStore
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint, CheckpointFolder, Clock
-from slipway.components.trainer.checkpoint_storage import DiskStorage, storage
+from slipway.components.trainer.checkpoint_storage import DiskStorage, alone, checkpoint_dir, storage
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.early_stopping import Best
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 
 
 def checkpoint(epoch, best=None):
@@ -238,3 +241,42 @@ def test_refusal_of_such_a_store_is_an_error_that_the_training_expects(monkeypat
     monkeypatch.setattr(files._objects, "write", refuse)
     with pytest.raises(ComponentError, match="s3://bucket: permission denied set AWS_REGION"):
         CheckpointFolder(files, job="job 1").save(checkpoint(1))
+
+
+def job_that_keeps(folder):
+    job = TrainingJob(
+        train_files=("train",),
+        eval_files=(),
+        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
+        label="y",
+        model="package.build_model",
+        hyperparameters={},
+        batch_size=1,
+        epochs=1,
+        seed=1,
+        output_dir="output",
+        checkpoint=CheckpointSettings(folder=folder),
+    )
+    return replace(job, checkpoint_dir=checkpoint_dir(job))
+
+
+def test_folder_on_disk_is_one_training_s_at_a_time(tmp_path):
+    job = job_that_keeps(str(tmp_path))
+    with alone(job):
+        with (
+            pytest.raises(ComponentError, match="is in use by another training of the same data"),
+            alone(job),
+        ):
+            pass
+        with alone(replace(job, checkpoint_dir=f"{tmp_path}/other")):
+            pass
+    with alone(job):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == [job.identity[:16]]
+
+
+@pytest.mark.parametrize("folder", [None, "ram://b/checkpoints"])
+def test_where_the_engine_or_a_store_keeps_checkpoints_nothing_is_locked(folder):
+    job = job_that_keeps(folder)
+    with alone(job), alone(job):
+        pass

@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.state_folders import KeptStates, is_state_kept, key_of
+from slipway.pipeline.plan.state_folders import KeptStates, is_state_kept, key_of, states_of_step
 from slipway.pipeline.runs.graph import Graph, Node
 
 GRAPH = Graph(
@@ -76,3 +76,42 @@ def test_folder_that_cannot_be_removed_is_named_and_not_gone_on_with(tmp_path):
     with pytest.raises(PipelineError, match=r"key\.A cannot be removed"):
         states.forget("key", "A")
     assert tmp_path.exists()
+
+
+def states_of(output, run_id):
+    return states_of_step(output, key="k", node_id="Trainer", run_id=run_id)
+
+
+def test_step_beside_one_of_an_equal_run_has_a_folder_of_its_own(tmp_path):
+    common = KeptStates(tmp_path).folder("k", "Trainer")
+    with states_of(tmp_path, "1") as one, states_of(tmp_path, "2") as two, states_of(tmp_path, "3") as three:
+        folders = [each.folder("k", "Trainer") for each in (one, two, three)]
+        assert folders[0] == common
+        assert len(set(folders)) == 3
+        assert {key_of(folder) for folder in folders} == {"k"}
+        folders[1].mkdir(parents=True)
+    with states_of(tmp_path, "2") as two, states_of(tmp_path, "3") as three:
+        assert two.folder("k", "Trainer") == folders[1], "it goes on with what its first attempt kept"
+        assert three.folder("k", "Trainer") == common
+        two.forget("k", "Trainer")
+    with states_of(tmp_path, "2") as two:
+        assert two.folder("k", "Trainer") == common
+    assert list((tmp_path / "cache" / "state.locks").iterdir()) == []
+
+
+def test_folder_of_a_killed_step_is_free_again(tmp_path):
+    locks = tmp_path / "cache" / "state.locks"
+    locks.mkdir(parents=True)
+    (locks / KeptStates(tmp_path).folder("k", "Trainer").name).touch()
+    with states_of(tmp_path, "1") as states:
+        assert states.folder("k", "Trainer") == KeptStates(tmp_path).folder("k", "Trainer")
+
+
+def test_step_removes_no_state_but_its_own_node_s(tmp_path):
+    kept = KeptStates(tmp_path)
+    for node_id in ("Trainer", "Tuner"):
+        kept.folder("k", node_id).mkdir(parents=True)
+    with states_of(tmp_path, "1") as states:
+        for node_id in ("Trainer", "Tuner"):
+            states.forget("k", node_id)
+    assert [folder.name.partition(".")[2] for folder in kept.root.iterdir()] == ["Tuner"]

@@ -1,0 +1,48 @@
+"""A lock for one process at a time, by an empty file that exists while it is held."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[bool]:
+    """Hold the lock for this process, without waiting; yield False if another process holds it.
+
+    The kernel releases it when the process ends in any way; then the file stays, and is taken over. Where the
+    file system has no locks, as some of networks and buckets, nobody is kept out.
+
+    Args:
+        path: of the file, in an existing folder.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        is_held = _is_taken(descriptor, path)
+        try:
+            yield is_held
+        finally:
+            if is_held:
+                path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _is_taken(descriptor: int, path: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its last holder may have removed the file after it was opened here; another may be there by now.
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return True
+        raise
