@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.components import s3_and_azure_store
 from slipway.components.store_address import bucket_and_path
+from slipway.components.store_waits import told_wait
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -108,7 +109,8 @@ class StoredObjects:
     def _in_words(self) -> Iterator[None]:
         """Raise the store's errors as ComponentErrors that name the address; FileNotFoundError passes."""
         try:
-            yield
+            with told_wait(self._address, limit_s=s3_and_azure_store.RETRY_S):
+                yield
         except FileNotFoundError as error:
             if s3_and_azure_store.is_missing_bucket(error):
                 raise s3_and_azure_store.refusal(self._address, error) from error

@@ -5,16 +5,17 @@ does not verify partial reads.
 """
 
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches
+from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches, size_bytes
 from slipway.components.store_address import GS
+from slipway.components.store_waits import told_wait
 
 if TYPE_CHECKING:
-    from google.cloud.storage import Client
+    from google.cloud.storage import Blob, Client
 
 _TIMEOUT_S = 60.0  # per request; the client retries transient failures
 _RETRY_S = 300.0
@@ -28,8 +29,10 @@ def list_objects(pattern: str) -> list[StoredFile]:
     bucket, _, path = pattern.removeprefix(GS).partition("/")
     first = GLOB.search(path)
     prefix = path[: first.start()] if first else path
+    blobs: list[Blob] = []
     try:
-        blobs = list(_client().list_blobs(bucket, prefix=prefix, timeout=_TIMEOUT_S, retry=_retry()))
+        with told_wait(pattern, limit_s=_RETRY_S, arrived=lambda: len(blobs)):
+            blobs.extend(_client().list_blobs(bucket, prefix=prefix, timeout=_TIMEOUT_S, retry=_retry()))
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         raise _refused(pattern, error) from error
     return [
@@ -49,7 +52,8 @@ def bucket_location(bucket: str) -> str:
     from google.auth.exceptions import GoogleAuthError
 
     try:
-        found = _client().get_bucket(bucket, timeout=_TIMEOUT_S, retry=_retry())
+        with told_wait(f"{GS}{bucket}", limit_s=_RETRY_S):
+            found = _client().get_bucket(bucket, timeout=_TIMEOUT_S, retry=_retry())
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         raise _refused(f"{GS}{bucket}", error) from error
     return str(found.location or "")
@@ -64,7 +68,8 @@ def download(file: StoredFile, path: Path) -> None:
     bucket, _, name = file.name.removeprefix(GS).partition("/")
     blob = _client().bucket(bucket).blob(name, generation=file.generation)
     try:
-        blob.download_to_filename(str(path), checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry())
+        with told_wait(file.name, limit_s=_RETRY_S, arrived=partial(size_bytes, path)):
+            blob.download_to_filename(str(path), checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry())
     except NotFound as error:
         raise FileError(
             f"{file.name} was deleted or replaced after it was listed (generation {file.generation})",

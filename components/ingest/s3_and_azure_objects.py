@@ -6,15 +6,16 @@ They are downloaded whole, on condition that their ETag is the one that was list
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches
+from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches, size_bytes
 from slipway.components.store_address import bucket_and_path
+from slipway.components.store_waits import told_wait
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -27,7 +28,7 @@ def list_objects(pattern: str) -> list[StoredFile]:
     """Return the objects that match a pattern; see `slipway.components.ingest.storage.ObjectStore`."""
     _, path = bucket_and_path(pattern)
     top = pattern.removesuffix(path)
-    with _named(pattern):
+    with _named(pattern), told_wait(pattern, limit_s=s3_and_azure_store.RETRY_S):
         found = list(_candidates(_store(top), path))
     # Some programs create empty objects for folders.
     folders = {str(parent) for each in found for parent in Path(each["path"]).parents}
@@ -71,7 +72,8 @@ def _in_folder(store: "S3Store | AzureStore", path: str) -> Iterable["ObjectMeta
 def download(file: StoredFile, path: Path) -> None:
     """Write an object to a file; see `slipway.components.ingest.storage.ObjectStore`."""
     _, name = bucket_and_path(file.name)
-    with _named(file.name):
+    arrived = partial(size_bytes, path)
+    with _named(file.name), told_wait(file.name, limit_s=s3_and_azure_store.RETRY_S, arrived=arrived):
         store = _store(file.name.removesuffix(name))
         import obstore
         from obstore.exceptions import PreconditionError

@@ -134,6 +134,14 @@ def _fetched(file: StoredFile) -> Iterator[InputFile]:
         yield InputFile(name=file.name, path=path)
 
 
+def size_bytes(path: Path) -> int:
+    """Return how much of a download has arrived; 0 before its file is there."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def _list_paths(pattern: str) -> list[StoredFile]:
     # Strings, not Path objects, which would be slow for a folder of many images.
     found = [(path, os.stat(path)) for path in glob.glob(pattern) if os.path.isfile(path)]  # noqa: PTH113, PTH116, PTH207

@@ -20,6 +20,7 @@ from slipway.components.pusher.stored_folder import (
     StoredFolder,
 )
 from slipway.components.store_address import GS
+from slipway.components.store_waits import told_wait
 
 if TYPE_CHECKING:
     from google.cloud.storage import Blob
@@ -210,17 +211,22 @@ class Folder(StoredFolder):
             labels={**(blob.metadata or {}), CRC32C: blob.crc32c or ""},
         )
 
+    @property
+    def _limit_s(self) -> float:
+        """How long a request is repeated; less until the store has answered once."""
+        return RETRY_S if getattr(self, "_answered", False) else FIRST_ANSWER_S * 0.8
+
     def _retry(self) -> Any:
         from google.cloud.storage.retry import DEFAULT_RETRY
 
-        limit_s = RETRY_S if getattr(self, "_answered", False) else FIRST_ANSWER_S * 0.8
-        return DEFAULT_RETRY.with_timeout(limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
+        return DEFAULT_RETRY.with_timeout(self._limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
         """Convert the store's errors to ours, with the address, the cause, the remedy."""
         try:
-            yield
+            with told_wait(self.address, limit_s=self._limit_s):
+                yield
         except self._failures() as error:
             raise self._refusal(error) from error
 

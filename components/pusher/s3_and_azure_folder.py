@@ -33,6 +33,7 @@ from slipway.components.pusher.stored_folder import (
 )
 from slipway.components.s3_and_azure_store import open_store
 from slipway.components.store_address import AZ
+from slipway.components.store_waits import told_wait
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion
@@ -293,8 +294,10 @@ class S3AndAzureFolder(StoredFolder):
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
         """Convert the store's errors to ours, with the address, the cause, the remedy."""
+        limit_s = s3_and_azure_store.RETRY_S if self._answered else FIRST_ANSWER_S
         try:
-            yield
+            with told_wait(self.address, limit_s=limit_s):
+                yield
         except self._failures() as error:
             raise s3_and_azure_store.refusal(self.address, error) from error
 

@@ -11,6 +11,7 @@ from slipway.components.atomic_file import UNFINISHED, whole_file
 from slipway.components.errors import ComponentError
 from slipway.components.lock_file import held
 from slipway.components.store_address import AZ, speaks_s3
+from slipway.components.store_waits import told_wait
 from slipway.components.stored_objects import StoredObjects
 from slipway.components.trainer.job import TrainingJob
 
@@ -140,7 +141,7 @@ class ObjectStorage:
 
     def names(self) -> list[str]:
         """Return the names of the files."""
-        with _as_os_errors(self._tf):
+        with _as_os_errors(self._tf, self._location):
             if not self._tf.io.gfile.exists(self._location):
                 return []
             return list(self._tf.io.gfile.listdir(self._location))
@@ -148,7 +149,7 @@ class ObjectStorage:
     def read(self, name: str) -> bytes:
         """Return the content of a file; raise an OSError if it does not exist."""
         with (
-            _as_os_errors(self._tf),
+            _as_os_errors(self._tf, self._location),
             self._tf.io.gfile.GFile(f"{self._location}/{name}", "rb") as file,
         ):
             content: bytes = file.read()
@@ -158,14 +159,14 @@ class ObjectStorage:
         """Write an object."""
         content = io.BytesIO()  # writing an archive needs seeks, which objects do not support
         write(content)
-        with _as_os_errors(self._tf):
+        with _as_os_errors(self._tf, self._location):
             self._tf.io.gfile.makedirs(self._location)
             with self._tf.io.gfile.GFile(f"{self._location}/{name}", "wb") as file:
                 file.write(content.getvalue())
 
     def remove(self, name: str) -> None:
         """Remove a file if it exists."""
-        with _as_os_errors(self._tf):
+        with _as_os_errors(self._tf, self._location):
             try:
                 self._tf.io.gfile.remove(f"{self._location}/{name}")
             except self._tf.errors.NotFoundError:
@@ -176,10 +177,11 @@ class ObjectStorage:
 
 
 @contextmanager
-def _as_os_errors(tf: Any) -> Iterator[None]:
-    """Translate TensorFlow's file errors into Python's."""
+def _as_os_errors(tf: Any, location: str) -> Iterator[None]:
+    """Translate TensorFlow's file errors into Python's, and tell of a long wait."""
     try:
-        yield
+        with told_wait(location):
+            yield
     except tf.errors.NotFoundError as error:
         raise FileNotFoundError(error.message) from error
     except tf.errors.OpError as error:

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from slipway.components import store_waits
 from slipway.components.ingest import google_objects
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.storage import fetched, list_files
@@ -89,6 +90,22 @@ def test_store_that_does_not_answer_is_asked_again(cloud, content, monkeypatch, 
     if first == "object":
         cloud.spoil("stall")
     assert read(file) == content
+
+
+@pytest.mark.parametrize("first", ["listing", "object"])
+def test_wait_for_a_store_that_does_not_answer_is_told(cloud, content, monkeypatch, capsys, first):
+    monkeypatch.setattr(store_waits, "FIRST_S", 0.02)
+    monkeypatch.setattr(google_objects, "_TIMEOUT_S", 0.5)
+    cloud.put("b", "d/1.csv", content)
+    if first == "listing":
+        cloud.spoil("stall")
+    [file] = list_files("gs://b/d/*.csv")
+    if first == "object":
+        cloud.spoil("stall")
+        assert read(file) == content
+    told = capsys.readouterr().err
+    assert f"waiting for gs://b/d/{'*' if first == 'listing' else '1'}.csv, " in told
+    assert "given up after about 6 s without an answer" in told
 
 
 def test_listing_is_retried(cloud):

@@ -1,8 +1,12 @@
 """s3:// and az:// sources, against Moto's server and Azurite: listed, pinned by ETag, read whole."""
 
+import threading
+
 import obstore
 import pytest
 
+from slipway.components import store_waits
+from slipway.components.ingest import s3_and_azure_objects
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.storage import fetched, find_files, list_files
 from slipway.components.s3_and_azure_store import open_store
@@ -87,3 +91,20 @@ def test_denied_permission_names_the_variables_and_no_key(bucket, object_server)
         list_files(f"{bucket}/*.csv")
     assert "AWS_ACCESS_KEY_ID" in caught.value.hint
     assert "hidden-key" not in str(caught.value)
+
+
+def test_wait_for_a_store_that_does_not_answer_is_told(bucket, put, monkeypatch):
+    put("1.csv")
+    said, told = threading.Event(), []
+    monkeypatch.setattr(store_waits, "FIRST_S", 0.01)
+    monkeypatch.setattr(store_waits, "_say", lambda words: (told.append(words), said.set()))
+    answers = s3_and_azure_objects._candidates
+
+    def late(store, path):
+        assert said.wait(60)
+        return answers(store, path)
+
+    monkeypatch.setattr(s3_and_azure_objects, "_candidates", late)
+    assert [file.name for file in find_files(f"{bucket}/*.csv")] == [f"{bucket}/1.csv"]
+    assert told[0].startswith(f"waiting for {bucket}/*.csv, ")
+    assert told[0].endswith("given up after about 300 s without an answer")

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from slipway.components import store_waits
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import google_folder, model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
@@ -424,10 +425,16 @@ def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time
     assert "storage.objects.create" in error.hint
 
 
-def test_store_that_does_not_answer_is_reported_in_time(model, base, cloud, told_in_time, monkeypatch):
+def test_store_that_does_not_answer_is_reported_in_time_and_meanwhile(
+    model, base, cloud, told_in_time, monkeypatch, capsys
+):
     monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 1.0)
+    monkeypatch.setattr(store_waits, "FIRST_S", 0.02)
     cloud.fail({"kind": 503, "times": 10_000})
     assert "cannot be used: RetryError" in told_in_time(lambda: publish_to_bucket(model, base=base)).message
+    told = capsys.readouterr().err
+    assert f"waiting for {base}, " in told
+    assert "given up after about 1 s without an answer" in told
 
 
 def test_missing_credentials_come_with_the_command_to_log_in(model, monkeypatch, tmp_path, told_in_time):

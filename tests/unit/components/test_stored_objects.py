@@ -1,9 +1,11 @@
 """Objects below an address, in a store in memory; against real servers: tests/integration."""
 
+import threading
+
 import pytest
 from obstore.store import MemoryStore
 
-from slipway.components import s3_and_azure_store
+from slipway.components import s3_and_azure_store, store_waits
 from slipway.components.errors import ComponentError
 from slipway.components.stored_objects import StoredObjects
 
@@ -64,3 +66,22 @@ def test_no_bucket_is_told_as_what_it_is_and_not_as_a_missing_object(monkeypatch
     monkeypatch.setattr(obstore, "get", lambda store, name: store.get(name))
     with pytest.raises(ComponentError, match=r"s3://b/d: there is no bucket 'b'"):
         StoredObjects("s3://b/d").read("1.txt")
+
+
+def test_wait_for_an_object_is_told(memory, monkeypatch):
+    import obstore
+
+    memory.put("d/1.txt", b"a")
+    said, told = threading.Event(), []
+    monkeypatch.setattr(store_waits, "FIRST_S", 0.01)
+    monkeypatch.setattr(store_waits, "_say", lambda words: (told.append(words), said.set()))
+    answers = obstore.get
+
+    def late(*given):
+        assert said.wait(60)
+        return answers(*given)
+
+    monkeypatch.setattr(obstore, "get", late)
+    assert StoredObjects("s3://b/d").read("1.txt") == b"a"
+    assert told[0].startswith("waiting for s3://b/d, ")
+    assert told[0].endswith("given up after about 300 s without an answer")
