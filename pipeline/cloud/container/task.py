@@ -1,6 +1,6 @@
 """The entry point of a task's container: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`.
 
-Imports TFX. It is TFX's own entry point with five changes:
+Imports TFX. It is TFX's own entry point with six changes:
 
 - TFX names the model of a blessing only if its own Evaluator issues it. Here the model is named for every
   blessing; otherwise the next run would find no baseline.
@@ -8,6 +8,7 @@ Imports TFX. It is TFX's own entry point with five changes:
 - TFX passes lists and mappings to function components as text. Here they get what the function declares.
 - TFX imports an artifact's class by the name of its type. Existing stores name our types `schemas...`; here
   they are imported from `slipway.schemas`.
+- A job on Dataflow that still runs when the task is ended, or fails, is cancelled.
 - An error that a user can fix ends in two lines and the command line's exit code, not in a traceback.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from slipway.components.errors import GateStopError, SlipwayError
 from slipway.components.large_imports import large_imports
+from slipway.pipeline.cloud.container.dataflow_jobs import ended_with_the_task
 from slipway.pipeline.cloud.container.failure import write_failure_file
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
@@ -122,7 +124,7 @@ def main(parsed: Any) -> None:
     entrypoint.translate_executor_output = _with_names
     find_our_types()
     entrypoint.parse_execution_properties = lambda *given: decode_parameters(_parse(*given), executor_class)
-    with exit_on_known_errors():
+    with exit_on_known_errors(), ended_with_the_task(parsed[1]):
         executor.main(parsed)
 
 
