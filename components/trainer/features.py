@@ -120,5 +120,6 @@ def refused_value(text: str) -> ComponentError | None:
         f"the transformed column {found[1]} holds {found[2]}, beyond 32 bits; models take whole numbers as "
         "int32, from -2,147,483,648 to 2,147,483,647",
         hint="let preprocessing_fn return an id as a code (tft.hash_strings of tf.strings.as_string, or a "
-        "vocabulary), and a quantity, label or weight as a float (tf.cast, tft.scale_to_z_score)",
+        "vocabulary), and a quantity, label or weight as a float (tf.cast, tft.scale_to_z_score); name a "
+        "column that the model does not take in transform.pass_through",
     )
