@@ -301,7 +301,7 @@ _RULES: tuple[_Rule, ...] = (
         "the inputs by the names, or in the order, that the model was made with",
     ),
     _Rule(
-        _says(r"(?:does not accept dtype|float64, got|[Uu]nsupported dtype) (b?float16)"),
+        _says(r"(?:does not accept dtype |float64, got |[Uu]nsupported dtype |input type=)(b?float16)"),
         "value",
         r"an operation does not take \1, in which the layer computes (train.precision)",
         'ops.cast(values, "float32") before it, or dtype="float32" for the layer',

@@ -149,6 +149,11 @@ def test_a_loss_is_a_place_and_no_layer(own):
             "shape",
             "(3, 5) and (4,) do",
         ),
+        (
+            TypeError("Invalid input type. Received: input type=bfloat16"),
+            "value",
+            "does not take bfloat16, in",
+        ),
         (ValueError("[JAX RNG] When tracing a JAX function"), "value", "without a seed that changes"),
         (
             OverflowError("Python int 4000000000 too large to convert to int32"),
