@@ -10,7 +10,11 @@ from typing import Protocol
 
 _NEEDED = re.compile(r"[Uu]sed ([\d.]+)([KMGT]) of|\(([\d.]+)([KMGT])\) exceeds")
 _AVAILABLE = re.compile(r"of ([\d.]+)([KMGT]) hbm|exceeds available HBM \(([\d.]+)([KMGT])\)", re.IGNORECASE)
-_WITHIN_THE_CHIP = re.compile(r"memory space (?!hbm)\w+|scoped vmem", re.IGNORECASE)
+WITHIN_THE_CHIP = re.compile(
+    r"\A(?!.*memory space hbm).*(?:memory space (?:vmem|smem|sflag|cmem)|scoped vmem)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Matches errors about the memories within the chip, of which one operation needs too much."""
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -48,7 +52,7 @@ def shortage(message: str) -> Shortage | None:
     """
     if "RESOURCE_EXHAUSTED" not in message and "Ran out of memory" not in message:
         return None
-    if _WITHIN_THE_CHIP.search(message):
+    if WITHIN_THE_CHIP.search(message):
         return None
     return Shortage(_amount(_NEEDED, message), _amount(_AVAILABLE, message))
 

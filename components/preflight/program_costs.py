@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from slipway.components.preflight.hlo import collectives
-from slipway.components.preflight.memory_fit import held_bytes, shortage
+from slipway.components.preflight.memory_fit import WITHIN_THE_CHIP, held_bytes, shortage
 from slipway.components.preflight.question_and_answer import Collective, Compiled, Slice
 from slipway.components.preflight.torus import span
 from slipway.components.preflight.traced_program import layer_of
@@ -54,7 +54,7 @@ _REFUSALS = (
         "keras.ops in its place, jax.shard_map around it, or a slice of one device",
     ),
     _Refusal(
-        re.compile(r"memory space (?!hbm)\w+|scoped vmem"),
+        WITHIN_THE_CHIP,
         "",
         "one operation needs more of the memory within the chip (VMEM) than there is, whatever the HBM is",
         "fewer examples (train.batch_size), shorter axes or smaller windows for that operation",

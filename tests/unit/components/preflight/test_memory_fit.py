@@ -42,6 +42,17 @@ def test_refusal_for_another_reason_is_no_shortage():
     assert shortage("INVALID_ARGUMENT: used 3.00G of patience, exceeds available HBM (1.00G)") is None
 
 
+def test_what_one_operation_needs_within_the_chip_is_no_shortage_of_the_devices_memory():
+    assert (
+        shortage("RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem. Used 33M of 16M vmem.") is None
+    )
+    assert shortage("RESOURCE_EXHAUSTED: Scoped allocation exceeded scoped vmem limit by 1.5M") is None
+    report = (
+        "Ran out of memory in memory space hbm. Used 41.00G of 16.00G hbm.\n report: scoped vmem bytes: 7"
+    )
+    assert shortage(report) == Shortage(41 * GIB, 16 * GIB)
+
+
 @pytest.mark.parametrize(
     ("state", "available", "found"),
     [(17, 16, Shortage(17, 16)), (16, 16, None), (0, 16, None), (17, 0, None)],
