@@ -134,6 +134,8 @@ def refusal(
         if found := pattern.search(message):
             place, words, remedy = place_of(found.expand(operation)), found.expand(known), mending
             break
+    if short is not None:
+        words, remedy = "it needs more memory than a device has", ""  # of which a rule knows more
     return Compiled(
         batch_size=batch_size,
         error=f"{place}: {words}" if place else words,

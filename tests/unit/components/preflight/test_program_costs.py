@@ -55,6 +55,7 @@ def test_refusal_for_lack_of_memory_has_its_numbers_and_the_layer():
     )
 
     assert told.is_out_of_memory
+    assert (told.error, told.error_remedy) == ("it needs more memory than a device has", "")
     assert (told.peak_bytes, told.available_bytes) == (20 * 2**30, round(15.75 * 2**30))
     assert told.error_layer == "wide"
     assert told.compile_s == 1.5
