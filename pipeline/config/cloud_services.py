@@ -167,7 +167,9 @@ class ScheduleConfig(Section):
         default="0 3 * * *", description="Minute, hour, day of the month, month, day of the week."
     )
     time_zone: Text = Field(
-        default="UTC", description="Time zone of cron, by its IANA name.", examples=["Europe/Berlin"]
+        default="UTC",
+        description="Time zone of cron, by its IANA name; a schedule on Kubeflow has UTC only.",
+        examples=["Europe/Berlin"],
     )
     start: Text | None = Field(
         default=None,
