@@ -159,6 +159,8 @@ class History:
             return None
         try:
             return _own_record(path, self.output, leave_out)
+        except FileNotFoundError:  # removed meanwhile, by gc or as a run that was refused
+            return None
         except DocumentError as error:
             self.damaged[path.parent.name] = error
             return None
@@ -274,8 +276,9 @@ class History:
 
     def _remove_old_scratch(self) -> None:
         for left in self._cache.glob("plan-*"):
-            if time.time() - left.stat().st_mtime > _SCRATCH_LIMIT_S:
-                shutil.rmtree(left, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):  # another command has ended meanwhile
+                if time.time() - left.stat().st_mtime > _SCRATCH_LIMIT_S:
+                    shutil.rmtree(left, ignore_errors=True)
 
     @property
     def digest_memo(self) -> Path | None:

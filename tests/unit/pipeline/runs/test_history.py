@@ -4,6 +4,7 @@ import pytest
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
+from slipway.pipeline.runs import history as module
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.record import NodeRecord
@@ -84,6 +85,23 @@ def test_folder_without_runs_says_how_to_start(history):
     with pytest.raises(UsageError, match="has no runs yet") as caught:
         history.find(None)
     assert caught.value.hint == f"python local_runner.py run --output {history.output}"
+
+
+def test_what_another_command_removes_meanwhile_is_no_error(history, monkeypatch):
+    history.save(history.new_run("taxi"))
+    (history.output / "cache").mkdir()
+    (history.output / "cache" / "plan-gone").symlink_to("nowhere")  # as a folder between listing and looking
+    with history.scratch() as folder:
+        assert folder.is_dir()
+    read = module.read_document
+
+    def read_too_late(kind, path, **options):
+        path.unlink()
+        return read(kind, path, **options)
+
+    monkeypatch.setattr(module, "read_document", read_too_late)
+    assert list(history.runs()) == []
+    assert history.damaged == {}
 
 
 def test_damaged_record_hides_its_run_and_no_other(history):
