@@ -153,7 +153,7 @@ def _check_versions(
     config: WorkloadConfig, output: Path, store: VersionStore, champion: int, challenger: int
 ) -> None:
     for number in (champion, challenger):
-        pushed_version(store, number, config.name, output)
+        pushed_version(store, number, config, output)
     if champion == challenger:
         raise UsageError(
             f"Version {champion} is both champion and challenger.", hint="name two different versions"

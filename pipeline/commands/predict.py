@@ -191,7 +191,7 @@ def predict(
         ComponentError: the version is damaged, or the model refuses every row.
     """
     store = version_store_at(serving_base(config, output.absolute()), trusted_versions(config, verify_key))
-    number = pushed_version(store, version, config.name, output)
+    number = pushed_version(store, version, config, output)
     engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
     check_engine(engine)
     usual = ingest_options(config.data).format

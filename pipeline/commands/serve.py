@@ -50,7 +50,7 @@ def serve(
     trust = trusted_versions(config, verify_key)
     versions = version_store_at(serving_base(config, output.absolute()), trust)
     if not versions.numbers():
-        raise no_version(versions.base, config.name, output)
+        raise no_version(versions.base, config, output)
     # The address is bound first, so that a wrong one is reported before a model is loaded.
     with raised_as(UsageError, ComponentError):
         bound = ModelServer(

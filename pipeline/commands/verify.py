@@ -85,7 +85,7 @@ def verify_all(
         trust = trusted_versions(config, verify_key)
         place = serving_base(config, output.absolute())
         if not version_store_at(place).numbers():
-            raise no_version(place, config.name, output)
+            raise no_version(place, config, output)
     return list(verify(place, trust))
 
 

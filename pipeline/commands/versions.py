@@ -166,10 +166,10 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     with changing_pushes(output.absolute(), config.name, run_id="rollback"):
         found = _versions(version_store_at(base))
         if not found:
-            raise no_version(base, config.name, output)
+            raise no_version(base, config, output)
         is_more = bool(deployment or config.push.hook)
-        target = _target(found, to, base, command("versions", config.name, output=output), is_more=is_more)
-        repeated = command("rollback", config.name, "--to", str(target.version), output=output)
+        target = _target(found, to, base, command("versions", *config.words, output=output), is_more=is_more)
+        repeated = command("rollback", *config.words, "--to", str(target.version), output=output)
         with (
             _repeated_by(repeated),
             raised_as(UsageError, UntrustedError),
@@ -217,12 +217,12 @@ def _repeated_by(words: str) -> Iterator[None]:
         raise type(error)(error.message, hint=error.hint.replace("resume the run", words)) from error
 
 
-def no_version(base: str, name: str, output: Path) -> UsageError:
+def no_version(base: str, config: WorkloadConfig, output: Path) -> UsageError:
     """Return the error for a workload without versions, with the command that makes one."""
-    return UsageError(f"{base} has no version.", hint=command("run", name, output=output))
+    return UsageError(f"{base} has no version.", hint=command("run", *config.words, output=output))
 
 
-def pushed_version(store: VersionStore, version: int | None, name: str, output: Path) -> int:
+def pushed_version(store: VersionStore, version: int | None, config: WorkloadConfig, output: Path) -> int:
     """Return that version of a workload's base, or the newest for None.
 
     Raises:
@@ -230,10 +230,10 @@ def pushed_version(store: VersionStore, version: int | None, name: str, output: 
     """
     numbers = store.numbers()
     if not numbers:
-        raise no_version(store.base, name, output)
+        raise no_version(store.base, config, output)
     if version not in (None, *numbers):
         raise UsageError(
-            f"{store.base} has no version {version}.", hint=command("versions", name, output=output)
+            f"{store.base} has no version {version}.", hint=command("versions", *config.words, output=output)
         )
     return version or numbers[-1]
 

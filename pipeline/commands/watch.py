@@ -76,7 +76,7 @@ def watch(
     """
     output = output.absolute()
     store = version_store_at(serving_base(config, output))
-    number = pushed_version(store, version, config.name, output)
+    number = pushed_version(store, version, config, output)
     manifest = store.manifest(number)
     provenance: Provenance = manifest.provenance if manifest else {}
     if reference is not None:

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Self
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, JsonValue, PrivateAttr, field_validator, model_validator
 
 from slipway.components.metrics.definitions import (
     is_of_groups,
@@ -103,6 +103,19 @@ class WorkloadConfig(Section):
         exclude=True,
         description="Named sets of keys to lay over the file with --profile NAME; any but name and profiles.",
     )
+
+    _words: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that name the workload on a command line, with its profile, for commands to paste."""
+        return self._words or (self.name,)
+
+    def named_by(self, words: tuple[str, ...]) -> Self:
+        """Return the same settings with other `words`."""
+        named = self.model_copy()
+        named._words = words
+        return named
 
     @field_validator("profiles")
     @classmethod

@@ -72,7 +72,12 @@ class WorkloadChoice:
         Raises:
             ConfigError: see `load_workload`.
         """
-        return load_workload(self.file, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
+        config = load_workload(self.file, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
+        folder = self.file.parent
+        # Not the name in the file, which may be another than that of its folder.
+        is_here = folder.parent == PROJECT_ROOT / "workloads" and self.file.name == "workload.yaml"
+        profile = ("--profile", self.profile) if self.profile else ()
+        return config.named_by((folder.name if is_here else str(self.workload), *profile))
 
 
 def read_assignments(texts: Iterable[str]) -> tuple[Assignment, ...]:

@@ -104,10 +104,10 @@ def test_missing_versions_are_reported(config, output):
 def test_pushed_version_is_the_newest_or_the_one_that_is_asked_for(base, output, pushed):
     first, second = pushed("a", "b")
     store = version_store_at(str(base))
-    assert pushed_version(store, None, "toy", output) == second
-    assert pushed_version(store, first, "toy", output) == first
+    assert pushed_version(store, None, make_config(), output) == second
+    assert pushed_version(store, first, make_config(), output) == first
     with pytest.raises(UsageError, match=r"has no version 3\.") as refused:
-        pushed_version(store, 3, "toy", output)
+        pushed_version(store, 3, make_config(), output)
     assert "versions toy" in refused.value.hint
 
 
@@ -217,6 +217,23 @@ def test_rollback_that_cannot_be_published_names_itself_as_the_remedy(config, ou
     with pytest.raises(ComponentError, match="cannot be published") as told:
         rollback(config, output, to=None)
     assert f"then {command('rollback', 'toy', '--to', str(first), output=output)}" in told.value.hint
+
+
+def test_remedies_name_the_workload_as_it_was_named_and_its_profile(config, output, base, pushed):
+    """Without the profile, they would look into another destination."""
+    named = config.named_by(("mine.yaml", "--profile", "prod"))
+    with pytest.raises(UsageError) as told:
+        rollback(named, output, to=None)
+    assert told.value.hint == command("run", "mine.yaml", "--profile", "prod", output=output)
+    first, _ = pushed("a", "b")
+    with pytest.raises(UsageError) as told:
+        rollback(named, output, to=3)
+    assert told.value.hint == command("versions", "mine.yaml", "--profile", "prod", output=output)
+    (base / ".lock").unlink()
+    (base / ".lock").mkdir()
+    with pytest.raises(ComponentError) as told:
+        rollback(named, output, to=None)
+    assert f"rollback mine.yaml --profile prod --to {first}" in told.value.hint
 
 
 def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, pushed):

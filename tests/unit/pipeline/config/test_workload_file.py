@@ -35,6 +35,16 @@ def test_a_choice_of_the_command_line_reads_each_set_once_and_keeps_its_words():
     assert (plain.train.epochs, plain.train.exports) == (2, ("litert",))
 
 
+def test_settings_know_the_words_that_name_their_workload(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for named in ("taxi", TAXI, ROOT / TAXI):
+        assert WorkloadChoice(Path(named)).config().words == ("taxi",)
+    assert WorkloadChoice(Path("taxi"), profile="dev").config().words == ("taxi", "--profile", "dev")
+    text = (ROOT / TAXI).read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    assert WorkloadChoice(Path("mine.yaml")).config().words == ("mine.yaml",)
+
+
 def test_a_workload_is_its_file_here_or_in_the_project_or_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for named in ("taxi", TAXI, ROOT / TAXI):
