@@ -260,6 +260,8 @@ class DataConfig(Section):
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
+        if self.columns and self.label not in self.columns:
+            raise KeyRuleError(f"does not name the label, {self.label!r}; add it", "columns")
         # Compared with the default, because a configuration that was dumped and read back has every key set.
         is_split_given = self.split != type(self).model_fields["split"].default
         is_dealt = self.split_by is None or self.split_by.key is not None or self.split_by.row is not None

@@ -266,6 +266,7 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
             "tune={metric: val_auc, search: {rate: {choices: [1, 2]}}}",
             "--set tune: tune.goal: must be max: of val_auc higher is better",
         ),
+        ("data.columns=[a, b]", "--set data.columns: does not name the label, 'tips'; add it"),
         ("train.model_parallel=2", "train.model_parallel is 2, but train.layout divides no variable along"),
         ("train.layout={'(': [null]}", "train.layout: '(' is not a regular expression"),
         (
