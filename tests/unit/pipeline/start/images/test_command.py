@@ -1,4 +1,5 @@
 import ast
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.command import new
+from slipway.pipeline.testing import transformed
 
 CLASSES = ('"""; raise SystemExit # {{ 1 }}', "cats of mine", "犬 é 😀")
 
@@ -66,6 +68,18 @@ def test_whatever_a_folder_is_called_stays_data(root, pictures):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "CLASSES"
     ]
     assert ast.literal_eval(found) == sorted(CLASSES)
+
+
+def test_a_folder_that_new_did_not_see_is_not_taken_for_another_class(root, pictures):
+    _begin(root)
+    path = root / "workloads/pets/preprocessing.py"
+    spec = importlib.util.spec_from_file_location("preprocessing", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    image = (pictures / CLASSES[1] / "3.png").read_bytes()
+    rows = [{"image": [image], "label": [name]} for name in (*module.CLASSES, "parrots")]
+    found = transformed(module.preprocessing_fn, rows, schema=root / "schemas/pets.pbtxt")
+    assert [int(each["label"][0]) for each in found] == [0, 1, 2, -1]
 
 
 def test_an_npz_becomes_a_workload_with_its_parts_as_splits(root):
