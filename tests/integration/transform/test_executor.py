@@ -1,7 +1,7 @@
 """Our Transform beside TFX's own, on the same examples.
 
-With TFX's own, a function of all analyzers is external: `make test` compares one of numbers, and the taxi and
-digits workloads, whose vocabularies, tables and images are those of users, and all analyzers with NumPy.
+With TFX's own, a function of all analyzers and the project's workloads are external: `make test` compares one
+of numbers, and all analyzers with NumPy.
 """
 
 import functools
@@ -443,6 +443,7 @@ def workload(request, project, taxi_csv, tmp_path):
     return request.param, ingested(request.param, project, source, tmp_path / "made")
 
 
+@pytest.mark.external
 def test_workloads_of_the_project_are_transformed_as_by_tfx(workload, project, tmp_path, monkeypatch):
     from tensorflow.train import Example
     from tfx.components.transform.executor import Executor as Stock
