@@ -239,6 +239,8 @@ def trained_on_images(tmp_path, monkeypatch):
     return made | {"model": model, "model_run": model_run, "transform_graph": graph}
 
 
+# What a file of an image becomes: tests/unit/components/trainer/test_pixels.py.
+@pytest.mark.external
 def test_model_of_images_passes_whether_they_come_as_numbers_or_as_files(trained_on_images, tmp_path):
     from tensorflow.python.saved_model import loader_impl
     from tfx.utils.path_utils import serving_model_path

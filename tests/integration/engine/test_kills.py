@@ -42,6 +42,7 @@ def wait_until(true):
         time.sleep(0.05)
 
 
+@pytest.mark.external  # one kill at a time, and what is done after it, is seen below and in test_faults.py
 def test_a_run_survives_every_kill(toy, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(toy, "warm", None)
