@@ -149,9 +149,9 @@ def _of_session(session):
                 yield int(path.parent.name)
 
 
-def wait(airflow, true):
+def wait(airflow, true, *, limit_s=LIMIT_S):
     """Waits until something is true."""
-    until = time.monotonic() + LIMIT_S
+    until = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < until, told(airflow)
         time.sleep(0.5)
