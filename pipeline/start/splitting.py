@@ -67,26 +67,36 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     """
     by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
     if by_time:
-        return plan, by_time
+        return plan, _with_repeats(by_time, *_repeats(plan, columns))
     if moved:
         plan = replace(plan, notes=(*plan.notes, moved))
     grouped, by_group = _by_group(plan, columns)
     if by_group:
-        return grouped, by_group
-    used = [d.facts.name for d in plan.decisions if d.role is not Role.LEFT_OUT]
-    repeated = repeated_share([columns[name] for name in used])
-    gate = {"max_duplicate_share": round(min(repeated + 0.1, 1.0), 2)} if repeated > COARSE_SHARE else {}
-    told = f": {repeated:.0%} of the rows repeat another in the columns that are read" if gate else ""
+        return grouped, _with_repeats(by_group, *_repeats(grouped, columns))
+    gate, told = _repeats(plan, columns)
     if identity := _identity(plan):
         name = identity.facts.name
-        return plan, Split(
-            {"key": name}, f"by a hash of {name}, which is not a feature{told}", gate, plan.rows
-        )
+        by_hash = Split({"key": name}, f"by a hash of {name}, which is not a feature", unit_count=plan.rows)
+        return plan, _with_repeats(by_hash, gate, told)
     if gate:
-        return plan, Split(
-            {"row": True}, f"by a hash of the row's position in its file{told}", gate, plan.rows
-        )
+        by_row = Split({"row": True}, "by a hash of the row's position in its file", unit_count=plan.rows)
+        return plan, _with_repeats(by_row, gate, told)
     return plan, Split(unit_count=plan.rows)
+
+
+def _repeats(plan: Plan, columns: Mapping[str, Values]) -> tuple[dict[str, float], str]:
+    """Return the limit that rows which repeat others need, and why; both empty if few do."""
+    used = [d.facts.name for d in plan.decisions if d.role is not Role.LEFT_OUT]
+    repeated = repeated_share([columns[name] for name in used])
+    if repeated <= COARSE_SHARE:
+        return {}, ""
+    told = f"{repeated:.0%} of the rows repeat another in the columns that are read"
+    return {"max_duplicate_share": round(min(repeated + 0.1, 1.0), 2)}, told
+
+
+def _with_repeats(split: Split, gate: Mapping[str, float], told: str) -> Split:
+    separator = ("; " if ":" in split.why else ": ") if told else ""
+    return replace(split, gate={**split.gate, **gate}, why=f"{split.why}{separator}{told}")
 
 
 def repeated_share(columns: list[Values]) -> float:

@@ -254,6 +254,22 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     assert [d.facts.name for d in plan.decisions if d.role is Role.LEFT_OUT] == ["nr"]
 
 
+def test_rows_that_stay_together_may_repeat_as_others_may():
+    shelf = {"price": [row % 3 for row in range(ROWS)]}
+    _, by_group = _split(id=[row // 8 for row in range(ROWS)], **shelf)
+    assert (by_group.by, by_group.gate) == ({"key": "id"}, {"max_duplicate_share": 1.0})
+    assert by_group.why == (
+        "by id: the rows of each of its 113 values stay together; 99% of the rows repeat another in the "
+        "columns that are read"
+    )
+    _, by_time = _split(day=np.repeat(DAYS[: ROWS // 10], 10), **shelf)
+    assert by_time.by.keys() == {"time", "starts"}
+    assert by_time.gate == {
+        "max_skew_l_infinity": 1.0, "max_skew_jensen_shannon": 1.0, "max_label_shift": 1.0,
+        "max_duplicate_share": 0.5,
+    }  # fmt: skip
+
+
 def test_a_panel_is_seen_whatever_its_columns_are_called():
     pig, week = np.repeat(np.arange(90), 10), np.tile(np.arange(10), 90)
     plan, split = _split(Pig=4600 + pig, week=week, x=NOISE)
