@@ -208,9 +208,12 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
 
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
     from slipway.components.trainer.input.arrays import eval_batches
-    from slipway.components.trainer.input.targets import Targets
+    from slipway.components.trainer.input.targets import Targets, with_known_codes
     from slipway.components.trainer.loop.callback import numbers_of
+    from slipway.components.trainer.loss_labels import classes_of_codes
 
     batches = eval_batches(rows, targets=Targets.for_evaluation(job), batch_size=max(job.batch_size, 1024))
+    if job.weight:
+        batches = with_known_codes(batches, classes_of_codes(model, job.label))
     found = model.evaluate(batches, verbose=0, return_dict=True)
     return numbers_of(found)

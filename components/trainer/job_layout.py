@@ -101,16 +101,17 @@ def tuned_values(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def first_rows(
     files: Iterable[str], job: TrainingJob, *, rows: int
-) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
-    """Return the first rows of some files as arrays by feature, and their labels."""
+) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """Return the first rows of some files as arrays by feature, their labels, and their weights if any."""
     records = records_of_all(tuple(files)).take(rows)
     columns = next(iter(parsed(records, job.features, rows=rows)))
     if not isinstance(job.label, str):
         raise ComponentError(
             "train.exports are of models with one output", hint="remove train.exports, or name one label"
         )
-    features, label, *_ = Targets.for_evaluation(job).split(columns)
-    return {name: values.numpy() for name, values in features.items()}, label.numpy()
+    features, label, *weights = Targets.for_evaluation(job).split(columns)
+    arrays = {name: values.numpy() for name, values in features.items()}
+    return arrays, label.numpy(), weights[0].numpy() if weights else None
 
 
 def read_settings(

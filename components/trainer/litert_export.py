@@ -47,6 +47,7 @@ class Trained:
         calibration: training examples, by feature.
         examples: examples of the eval split, by feature; at most `EVAL_LIMIT_ROWS` are used.
         labels: the labels of `examples`, [rows, ...].
+        weights: the weights of `examples`, [rows]; a row of weight 0 is not measured on. None: equal weights.
     """
 
     model: Any
@@ -54,6 +55,7 @@ class Trained:
     calibration: Rows
     examples: Rows
     labels: npt.NDArray[Any]
+    weights: npt.NDArray[Any] | None = None
 
 
 def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) -> Exports:
@@ -70,9 +72,14 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         ComponentError: the model cannot be converted, or its metrics cannot be copied.
     """
     rows = {name: values[:EVAL_LIMIT_ROWS] for name, values in trained.examples.items()}
-    labels = trained.labels[:EVAL_LIMIT_ROWS]
-    judge = _judge(trained.model)
-    own = judge(_keras_predict(trained.model)(rows), labels)
+    labels, weights = trained.labels[:EVAL_LIMIT_ROWS], None
+    if trained.weights is not None:
+        weights = trained.weights[:EVAL_LIMIT_ROWS]
+        counts = weights != 0  # the others may have any label, which a loss may not take
+        rows = {name: values[counts] for name, values in rows.items()}
+        labels, weights = labels[counts], weights[counts]
+    judge = _judge(trained.model, labels, weights)
+    own = judge(_keras_predict(trained.model)(rows))
     report: Exports = {
         "rows": len(labels),
         "weights_bytes": sum(int(np.prod(w.shape)) * 4 for w in trained.model.weights),
@@ -84,7 +91,7 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         name, content, predict = KINDS[kind](trained)
         with tf.io.gfile.GFile(f"{folder}/{name}", "wb") as file:
             file.write(content)
-        metrics = judge(predict(rows), labels)
+        metrics = judge(predict(rows))
         report["exports"].append(
             {
                 "kind": kind,
@@ -99,8 +106,10 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
     return report
 
 
-def _judge(model: Any) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], dict[str, float]]:
-    """Return a function that computes the model's own loss and metrics from predictions and labels."""
+def _judge(
+    model: Any, labels: npt.NDArray[Any], weights: npt.NDArray[Any] | None
+) -> Callable[[npt.NDArray[Any]], dict[str, float]]:
+    """Return a function that computes the model's own loss and metrics from predictions of these rows."""
     same = keras.Sequential([keras.Input(model.output.shape[1:]), keras.layers.Identity(dtype="float32")])
     try:
         same.compile_from_config(model.get_compile_config())
@@ -110,10 +119,11 @@ def _judge(model: Any) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], dict[st
             hint="give custom ones get_config, and register them with keras.saving",
         ) from error
 
-    def judge(predictions: npt.NDArray[Any], labels: npt.NDArray[Any]) -> dict[str, float]:
-        return numbers_of(
-            same.evaluate(predictions, labels, batch_size=BATCH_ROWS, verbose=0, return_dict=True)
+    def judge(predictions: npt.NDArray[Any]) -> dict[str, float]:
+        found = same.evaluate(
+            predictions, labels, sample_weight=weights, batch_size=BATCH_ROWS, verbose=0, return_dict=True
         )
+        return numbers_of(found)
 
     return judge
 

@@ -41,8 +41,17 @@ class LabelRange:
     greatest: float = -math.inf
     is_whole: bool = True
 
-    def with_values(self, values: npt.NDArray[Any]) -> "LabelRange":
-        """Return the range with more values in it; any shape, at least one."""
+    def with_values(self, values: npt.NDArray[Any], weights: npt.NDArray[Any] | None = None) -> "LabelRange":
+        """Return the range with more values in it.
+
+        Args:
+            values: [rows, ...], at least one.
+            weights: [rows, 1]; a row of weight 0 may have any label, so its values do not count. None: all do.
+        """
+        if weights is not None:
+            values = values[weights.reshape(-1) != 0]
+            if not values.size:
+                return self
         is_whole = values.dtype.kind in "iu" or bool((values == np.floor(values)).all())
         return LabelRange(
             float(np.minimum(self.least, values.min())),
@@ -55,7 +64,7 @@ class HasLabels(Protocol):
     """The examples of a split."""
 
     def label_range(self, column: str) -> LabelRange:
-        """Return what a label's column holds."""
+        """Return what a label's column holds in the rows whose weight is not 0."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,7 @@ class _Compared:
     """An output and what its loss compares it with.
 
     Attributes:
+        output: its name; "" for the only one.
         column: of the label.
         loss: the name of Keras' function; "" for another.
         shape: of the output; None if unknown.
@@ -70,6 +80,7 @@ class _Compared:
         is_masked: whether the loss leaves some of the labels out, such as the padding of a sequence.
     """
 
+    output: str
     column: str
     loss: str
     shape: tuple[int | None, ...] | None
@@ -131,6 +142,23 @@ def require_labels(
                 _require_codes(each, split, examples.label_range(each.column), dotted_path)
 
 
+def classes_of_codes(model: Any, label: Label) -> dict[str, int]:
+    """Return how many classes each output has whose loss takes every label for the code of a class.
+
+    Args:
+        model: compiled and built.
+        label: see `labels`.
+
+    Returns:
+        By the name of the output; "" for the only one.
+    """
+    return {
+        each.output: each.shape[-1]
+        for each in _compared(model, label)
+        if each.loss == _OF_CODES and each.shape and each.shape[-1] is not None and _is_plain(each.settings)
+    }
+
+
 def _require_share(compared: _Compared, split: str, found: LabelRange) -> None:
     if found.least >= 0 and found.greatest <= 1:
         return
@@ -181,6 +209,7 @@ def _compared(model: Any, label: Label) -> Iterator[_Compared]:
         is_of_keras = _is_of_keras(function) and (function is loss or _is_of_keras(type(loss)))
         tensor = _one_of(getattr(wrapped, "_outputs_struct", None), output)
         yield _Compared(
+            output,
             column,
             str(getattr(function, "__name__", "")) if is_of_keras else "",
             None if tensor is None else tuple(tensor.shape),

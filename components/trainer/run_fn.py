@@ -127,10 +127,15 @@ def _write_exports(
 
     if not job.eval_files:
         raise ComponentError("train.exports needs an eval split to measure on")
-    calibration, _ = first_rows(job.train_files, job, rows=CALIBRATION_ROWS)
-    examples, labels = first_rows(job.eval_files, job, rows=EVAL_LIMIT_ROWS)
+    calibration, *_ = first_rows(job.train_files, job, rows=CALIBRATION_ROWS)
+    examples, labels, weights = first_rows(job.eval_files, job, rows=EVAL_LIMIT_ROWS)
     trained = Trained(
-        model=model, features=job.inputs, calibration=calibration, examples=examples, labels=labels
+        model=model,
+        features=job.inputs,
+        calibration=calibration,
+        examples=examples,
+        labels=labels,
+        weights=weights,
     )
     progress.report("exports " + ", ".join(kinds))
     return write_exports(trained, kinds, f"{_artifact(serving_model_dir)}/{EXPORTS_FOLDER}")["exports"]

@@ -149,12 +149,13 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.any_length import require_any_length, require_bucketing_devices
     from slipway.components.trainer.compile_options import dtype_policy
     from slipway.components.trainer.input.examples import CachedExamples, input_advice, open_splits
+    from slipway.components.trainer.input.targets import with_known_codes
     from slipway.components.trainer.input.weights import weighed
     from slipway.components.trainer.loop.custom_loop import require_custom_loop
     from slipway.components.trainer.loop.fit import Input, fit
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
-    from slipway.components.trainer.loss_labels import require_equal_shapes, require_labels
+    from slipway.components.trainer.loss_labels import classes_of_codes, require_equal_shapes, require_labels
     from slipway.components.trainer.unsaved_state import UnsavedState
 
     if job.compute.backend == "jax":
@@ -181,8 +182,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
-        if not job.weight:  # a row of weight 0 may have any label
-            require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
+        require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
     facts: Facts = {
         "devices": devices.words,
         "input": examples.words,
@@ -195,19 +195,23 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     emit("start", **facts)
     is_in_blocks = takes_blocks(model, devices) and not is_custom_loop and not job.buckets.lengths
     in_one_call = model.steps_per_execution if is_in_blocks else None
+    classes = classes_of_codes(model, job.label) if job.weight else {}
     data = Input(
         steps_per_epoch=steps_per_epoch,
         in_blocks=in_one_call is not None,
         wait=input_wait(devices) if in_one_call else None,
         batches_from=lambda step, rollbacks: devices.prefetch_to_device(
-            examples.training(
-                steps_per_epoch=steps_per_epoch,
-                first_step=step,
-                seed=job.seed + rollbacks,
-                in_one_call=in_one_call,
+            with_known_codes(
+                examples.training(
+                    steps_per_epoch=steps_per_epoch,
+                    first_step=step,
+                    seed=job.seed + rollbacks,
+                    in_one_call=in_one_call,
+                ),
+                classes,
             )
         ),
-        eval_batches=eval_examples.evaluation() if eval_examples else None,
+        eval_batches=with_known_codes(eval_examples.evaluation(), classes) if eval_examples else None,
         is_custom_loop=is_custom_loop,
     )
     writes = devices.hosts.index == 0  # every host has the same weights

@@ -53,7 +53,7 @@ class Examples(Protocol):
         """Return the batches of one pass, in order."""
 
     def label_range(self, column: str) -> LabelRange:
-        """Return what a label's column holds."""
+        """Return what a label's column holds in the rows whose weight is not 0."""
 
 
 def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, split: str) -> Examples:
@@ -131,8 +131,10 @@ class CachedExamples:
     def label_range(self, column: str) -> LabelRange:
         """Return what a label's column holds; of held out rows, and of the others, that of all of them."""
         found, values = LabelRange(), self._rows.column(column)
+        weights = None if self._job.weight is None else self._rows.column(self._job.weight)
         for first in range(0, len(values), _LOOKED_AT_TOGETHER_ROWS):
-            found = found.with_values(values[first : first + _LOOKED_AT_TOGETHER_ROWS])
+            part = slice(first, first + _LOOKED_AT_TOGETHER_ROWS)
+            found = found.with_values(values[part], None if weights is None else weights[part])
         return found
 
     def held_out(self) -> tuple["CachedExamples", "CachedExamples"]:
@@ -192,7 +194,8 @@ class StreamedExamples:
             row_bytes=row_bytes(job.features),
         )
         labels = [each for each in job.features if each.name in job.labels]
-        own, self._label_ranges = count_records(self._files, labels)
+        weight = next((each for each in job.features if each.name == job.weight), None)
+        own, self._label_ranges = count_records(self._files, labels, weight)
         # All hosts take as many steps as the host with the fewest examples can.
         self.full_batches = devices.min_over_hosts(self._window.steps(own))
         self.count = own * hosts.count

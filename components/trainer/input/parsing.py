@@ -87,14 +87,20 @@ def records_of_all(files: Sequence[str]) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices(list(files)).flat_map(records_of)
 
 
-def count_records(files: Sequence[str], labels: Sequence[Feature]) -> tuple[int, dict[str, LabelRange]]:
+def count_records(
+    files: Sequence[str], labels: Sequence[Feature], weight: Feature | None = None
+) -> tuple[int, dict[str, LabelRange]]:
     """Count the records in the files, and return what the columns of their labels hold.
+
+    Args:
+        weight: the column with each row's weight; the labels of rows of weight 0 do not count. None: all do.
 
     Raises:
         ComponentError: an example lacks a label, or one does not fit into 32 bits.
     """
+    read = [*labels] if weight is None else [*labels, weight]
     batches = tf.data.Dataset.from_tensor_slices(list(files)).interleave(
-        lambda file: parsed(records_of(file), labels, rows=_TOGETHER_ROWS),
+        lambda file: parsed(records_of(file), read, rows=_TOGETHER_ROWS),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=False,
     )
@@ -102,7 +108,8 @@ def count_records(files: Sequence[str], labels: Sequence[Feature]) -> tuple[int,
     try:
         for columns in batches.as_numpy_iterator():
             rows += len(columns[labels[0].name])
-            found = {name: each.with_values(columns[name]) for name, each in found.items()}
+            weights = None if weight is None else columns[weight.name]
+            found = {name: each.with_values(columns[name], weights) for name, each in found.items()}
     except tf.errors.InvalidArgumentError as error:
         raise wrong_examples(error) from error
     return rows, found

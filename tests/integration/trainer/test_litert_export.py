@@ -177,6 +177,22 @@ def test_table_model_converts_as_well(tmp_path):
     assert min(change.values()) > -0.02
 
 
+def test_rows_count_by_their_weight_and_those_of_weight_0_may_have_any_label(digits, tmp_path):
+    from dataclasses import replace
+
+    from slipway.components.trainer.litert_export import write_exports
+
+    labels, weights = digits.labels.copy(), np.where(np.arange(1000) < 500, 2.0, 0.0).astype("float32")
+    labels[500:] = -1
+    first = {name: values[:500] for name, values in digits.examples.items()}
+    alone = replace(digits, examples=first, labels=labels[:500])
+    weighed = replace(digits, labels=labels, weights=weights)
+    once, twice = (write_exports(each, [], str(tmp_path / "exports")) for each in (alone, weighed))
+    assert once["rows"] == twice["rows"] == 500
+    assert twice["metrics"]["accuracy"] == pytest.approx(once["metrics"]["accuracy"])
+    assert twice["metrics"]["loss"] == pytest.approx(2 * once["metrics"]["loss"], rel=1e-4)
+
+
 def test_model_whose_metrics_cannot_be_copied_is_refused(digits, tmp_path):
     from dataclasses import replace
 

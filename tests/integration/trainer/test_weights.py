@@ -1,12 +1,15 @@
 """Row weights in training: rows of weight 0 have no effect, on every backend."""
 
+import textwrap
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 
 pytestmark = pytest.mark.slow
 
@@ -42,3 +45,72 @@ def test_rows_that_weigh_nothing_change_nothing(spoiled, train, request, backend
     assert last["loss"] < 4, "a spoiled row that counted would add half a million"
     assert last["val_loss"] < 4
     assert last["mae"] > 100, "metrics that are not weighted see all rows"
+
+
+CLASSES = """
+    import keras
+
+    def build_model(features, hyperparameters):
+        classes = hyperparameters["classes"]
+        inputs = {"x": keras.Input((1,), name="x")}
+        is_yes = classes == 2
+        last = keras.layers.Dense(1 if is_yes else classes, activation="sigmoid" if is_yes else "softmax")
+        model = keras.Model(inputs, last(inputs["x"]))
+        model.compile("adam", "binary_crossentropy" if is_yes else "sparse_categorical_crossentropy")
+        return model
+"""
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Writes rows of the given labels and weights; returns what changes in the job."""
+    import tensorflow as tf
+
+    (tmp_path / "classes_model.py").write_text(textwrap.dedent(CLASSES))
+
+    def write(labels, weights, **changes):
+        with tf.io.TFRecordWriter(str(tmp_path / "rows.gz"), "GZIP") as writer:
+            for row, (label, weight) in enumerate(zip(labels, weights, strict=True)):
+                example = tf.train.Example()
+                example.features.feature["x"].float_list.value.append(row / len(labels))
+                example.features.feature["y"].int64_list.value.append(label)
+                example.features.feature["w"].float_list.value.append(weight)
+                writer.write(example.SerializeToString())
+        of_two = (Feature(name="y", dtype="int64"), Feature(name="w", dtype="float32"))
+        return {
+            "train_files": (str(tmp_path / "rows.gz"),),
+            "eval_files": (str(tmp_path / "rows.gz"),),
+            "features": (Feature(name="x", dtype="float32"), *of_two),
+            "weight": "w",
+            "model": "classes_model.build_model",
+            "hyperparameters": {"classes": 3},
+            "batch_size": 20,
+            "epochs": 1,
+            **changes,
+        }
+
+    return write
+
+
+TREES = "slipway.components.trainer.models.boosted_trees.build_model"
+
+
+@pytest.mark.parametrize("changes", [{}, {"input": InputSettings(cache="none")}, {"model": TREES}])
+def test_a_row_that_weighs_nothing_may_have_a_label_that_no_class_has(labelled, train, changes):
+    labels = [-1 if row % 4 == 0 else row % 3 for row in range(100)]
+    weights = [float(label >= 0) for label in labels]
+    found = train(**labelled(labels, weights, **changes))
+    assert 0 < found["history"][-1]["val_loss"] < 2
+
+
+@pytest.mark.parametrize("cache", ["memory", "file", "none"])
+def test_a_label_that_the_loss_does_not_know_is_refused_where_its_row_weighs_something(
+    labelled, train, cache
+):
+    given = labelled(
+        [1, 2] * 50, [1.0, 0.5] * 50, hyperparameters={"classes": 2}, input=InputSettings(cache=cache)
+    )
+    with pytest.raises(
+        ComponentError, match="the label y is 2 in a row of the train split, but binary_cross"
+    ):
+        train(**given)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.loss_labels import LabelRange, require_equal_shapes, require_labels
+from slipway.components.trainer.loss_labels import (
+    LabelRange,
+    classes_of_codes,
+    require_equal_shapes,
+    require_labels,
+)
 
 pytestmark = [
     pytest.mark.slow,  # Keras starts
@@ -184,3 +189,21 @@ def test_the_code_of_what_a_vocabulary_lacks_is_explained():
             compiled("sparse_categorical_crossentropy"), "y", {"eval": Held([-1])}, "my.build_model"
         )
     assert "num_oov_buckets=1" in refused.value.hint
+
+
+def test_labels_of_rows_of_weight_0_are_not_looked_at():
+    found = LabelRange().with_values(np.array([[1], [2], [-1]]), np.array([[0.5], [1.0], [0.0]]))
+    assert found == LabelRange(1, 2)
+    assert found.with_values(np.array([[7.5]]), np.zeros((1, 1))) == found
+
+
+def test_outputs_whose_labels_are_codes_are_known_with_their_classes():
+    import keras
+
+    given = keras.Input((1,), name="x")
+    model = keras.Model(given, {name: keras.layers.Dense(4, name=name)(given) for name in ("a", "b")})
+    model.compile(loss={"a": "mse", "b": "sparse_categorical_crossentropy"})
+    assert classes_of_codes(model, {"a": "y", "b": "z"}) == {"b": 4}
+    assert classes_of_codes(compiled("sparse_categorical_crossentropy"), "y") == {"": 3}
+    ignored = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
+    assert classes_of_codes(compiled(ignored), "y") == classes_of_codes(compiled("mse"), "y") == {}

@@ -72,3 +72,22 @@ def test_a_one_hot_label_is_its_class():
 def test_balanced_weights_must_have_been_counted():
     with pytest.raises(ValueError, match="not been counted"):
         split(COLUMNS, class_weights="balanced")
+
+
+@pytest.mark.parametrize("block", [(), (1,)], ids=["batch", "block of one batch"])
+def test_a_row_of_weight_0_has_the_code_of_a_class_and_every_other_keeps_its_label(block):
+    import tensorflow as tf
+
+    from slipway.components.trainer.input.targets import with_known_codes
+
+    def told(label, classes):
+        shaped = tf.constant([0.0, 2.0, -1.0, 3.0], shape=(*block, 4, 1))
+        weight = tf.constant([0.0, 0.0, 0.0, 5.0], shape=(*block, 4))
+        batches = tf.data.Dataset.from_tensors(({"x": shaped}, label(shaped), weight))
+        features, found, _ = next(iter(with_known_codes(batches, classes)))
+        assert features["x"].numpy().ravel().tolist() == [0, 2, -1, 3]
+        return tf.nest.map_structure(lambda each: each.numpy().ravel().tolist(), found)
+
+    assert told(lambda label: label, {"": 2}) == [0, 0, 0, 3]
+    assert told(lambda label: label, {}) == [0, 2, -1, 3]
+    assert told(lambda label: {"a": label, "b": label}, {"b": 3}) == {"a": [0, 2, -1, 3], "b": [0, 2, 0, 3]}
