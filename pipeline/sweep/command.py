@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from slipway.components.counted_words import counted
+from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.components.nearest import nearest
 from slipway.components.trainer.devices.evidence import find_evidence
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
@@ -78,7 +79,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         method=method,
         trials=trials,
         by=by,
-        is_lower_better=is_lower_better(by),
+        is_lower_better=_is_lower_better(by, configs[0]),
         seed=asked.seed,
         seeds=asked.seeds,
         prune_after=asked.prune,
@@ -136,6 +137,12 @@ def carry_out(
     beside_again = ["--jobs", str(jobs)] if jobs else []
     again = command("sweep", "--resume", sweep.sweep_id, *beside_again, output=sweep.output)
     tell(f"{sweep.workload}: sweep {sweep.sweep_id}, {sweep.method}, {sweep.trials} trials by {sweep.by}")
+    if sweep.by in config.evaluate.own_metrics:
+        which = "lowest" if sweep.is_lower_better else "highest"
+        tell(
+            f"note: the best trial has the {which} {sweep.by}; for the other side write max_rise or max, or "
+            f"max_drop or min, into evaluate.thresholds.{sweep.by}"
+        )
     if (jobs or 1) > 1 and (shared := _shared_accelerator(config)):
         tell(
             f"note: the trainings of --jobs {jobs} share {shared} and its memory; without --jobs they "
@@ -212,15 +219,39 @@ def _unfinished(run_id: str, output: Path) -> RunRecord | None:
 
 def _metric(by: str | None, config: WorkloadConfig) -> str:
     metrics = (*config.evaluate.metrics, *config.evaluate.own_metrics)
+    judging = [each for each in metrics if not _has_no_better_side(each)]
     if by is None:
-        return metrics[0]
+        return next(iter(judging), metrics[0])
     if by not in metrics:
         near = nearest(by, metrics)
         raise UsageError(
             f"--by {by}: the workload does not measure it{f'; nearest: {near}' if near else ''}.",
             hint=f"evaluate has {', '.join(metrics)}; add one: --set 'evaluate.metrics=[{by}]'",
         )
+    if _has_no_better_side(by):
+        raise UsageError(
+            f"--by {by}: neither its higher nor its lower values are better.",
+            hint=f"name another: {', '.join(judging)}" if judging else "add another to evaluate.metrics",
+        )
     return by
+
+
+def _has_no_better_side(metric: str) -> bool:
+    known = METRICS.get(plain_name(metric))
+    return known is not None and known.better is None
+
+
+def _is_lower_better(by: str, config: WorkloadConfig) -> bool:
+    """Return True if a lower value is better: of a metric of one's own, thresholds say so, or its name."""
+    bound = config.evaluate.thresholds.get(by) if by in config.evaluate.own_metrics else None
+    if bound is not None:
+        falls, rises = (
+            any(each is not None for each in side)
+            for side in ((bound.max_rise, bound.max), (bound.max_drop, bound.min))
+        )
+        if falls != rises:
+            return falls
+    return is_lower_better(by)
 
 
 def _check_prune(after: int, configs: Sequence[WorkloadConfig]) -> None:

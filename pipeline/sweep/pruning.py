@@ -84,7 +84,9 @@ def falls(metric: str) -> bool:
     return is_lower_better(metric.removeprefix(_HELD_OUT))
 
 
-def hopeless(curve: Curve, finished: Sequence[Curve], *, metric: str, after: int) -> str:
+def hopeless(
+    curve: Curve, finished: Sequence[Curve], *, metric: str, after: int, is_lower: bool | None = None
+) -> str:
     """Return why a training is not worth finishing; empty if it may be.
 
     It is not if its best epoch is worse than the median of the finished trainings at its latest epoch
@@ -95,6 +97,7 @@ def hopeless(curve: Curve, finished: Sequence[Curve], *, metric: str, after: int
         finished: of the trainings that were not ended early.
         metric: what the curves show, by Keras name.
         after: the first epoch after which a training may be ended, >= 1.
+        is_lower: whether a lower value of the metric is better; None: as its name says.
 
     Raises:
         UsageError: Optuna is not installed.
@@ -104,7 +107,7 @@ def hopeless(curve: Curve, finished: Sequence[Curve], *, metric: str, after: int
     if len(there) < FEWEST:
         return ""
     optuna = optuna_for("--prune")
-    is_lower = falls(metric)
+    is_lower = falls(metric) if is_lower is None else is_lower
     study = optuna.create_study(direction="minimize" if is_lower else "maximize")
     for each in finished:
         study.add_trial(optuna.trial.create_trial(value=0.0, intermediate_values=dict(each)))
@@ -119,6 +122,12 @@ def hopeless(curve: Curve, finished: Sequence[Curve], *, metric: str, after: int
         f"after epoch {at}, {metric} is {number(best)} at best; "
         f"the median of {len(there)} trials is {number(statistics.median(there))} there"
     )
+
+
+def judges_by_lower(sweep: Sweep) -> bool:
+    """Return True if a lower value of the metric that a sweep prunes by is better."""
+    own = sweep.prune_by == _HELD_OUT + sweep.by
+    return sweep.is_lower_better if own else falls(sweep.prune_by)
 
 
 @dataclass
@@ -155,7 +164,13 @@ class Watch:
             dict(each.curve) for each in sweep.searched if each.state == "complete" and each.repeats is None
         ]
         after = sweep.prune_after or 1
-        self.why = hopeless(dict(self.trial.curve), finished, metric=sweep.prune_by, after=after)
+        self.why = hopeless(
+            dict(self.trial.curve),
+            finished,
+            metric=sweep.prune_by,
+            after=after,
+            is_lower=judges_by_lower(sweep),
+        )
         return self.why
 
     def ends(self, record: RunRecord) -> None:

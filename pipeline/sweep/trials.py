@@ -13,7 +13,7 @@ from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.exit_codes import DONE, FAILED, INTERRUPTED
 from slipway.pipeline.runs.comparison import number, short_names
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.sweep.pruning import Watch, falls
+from slipway.pipeline.sweep.pruning import Watch, judges_by_lower
 from slipway.pipeline.sweep.record import Sweep, Trial, finite
 from slipway.pipeline.sweep.search import Tried, propose
 from slipway.pipeline.sweep.space import Space
@@ -118,7 +118,7 @@ class Trials:
     def _proposed(self) -> Trial:
         sweep = self.sweep
         lower = sweep.is_lower_better
-        sign = 1 if falls(sweep.prune_by) == lower else -1
+        sign = 1 if judges_by_lower(sweep) == lower else -1
         earlier = [
             Tried(
                 trial.params,

@@ -1,5 +1,6 @@
 """Settings for checkpoints: when to save, how many to keep, and which is the best."""
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -8,17 +9,23 @@ from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 Goal = Literal["min", "max"]
+_SHORT = {"acc": "accuracy"}
+_NUMBER = re.compile(r"_\d+$")
 
 
 def wrong_goal(metric: str, goal: Goal) -> str:
     """Return what a goal must be for a metric of a training; empty if it is, or nothing is known of it.
 
     Args:
-        metric: by Keras' name, such as val_loss or val_auc.
+        metric: by Keras' name, such as val_loss or val_auc; val_OUTPUT_auc of one of several outputs, and
+            val_auc_1 of the second such metric.
     """
     name = metric.removeprefix("val_")
-    known = METRICS.get(name)
-    better = "lower" if name == "loss" else known.better if known else None
+    plain = _NUMBER.sub("", name)
+    ends = [plain[place:] for place in range(len(plain)) if place == 0 or plain[place - 1] == "_"]
+    known = next((METRICS[each] for end in (name, *ends) if (each := _SHORT.get(end, end)) in METRICS), None)
+    is_loss = known is None and ends[-1] == "loss"
+    better = "lower" if is_loss else known.better if known else None
     right = {"lower": "min", "higher": "max"}.get(better or "", goal)
     return "" if right == goal else f"must be {right}: of {metric} {better} is better"
 

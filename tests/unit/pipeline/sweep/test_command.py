@@ -33,6 +33,38 @@ def test_a_sweep_may_be_judged_by_a_metric_of_one_s_own(taxi, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "bound", "is_lower_better"),
+    [
+        ("waste", "max_rise=0.1", True),
+        ("waste", "max=20", True),
+        ("gain", "min=1", False),
+        ("cost_error", "max_drop=1", False),
+        ("cost_error", None, True),
+        ("waste", None, False),
+    ],
+)
+def test_thresholds_say_which_side_of_a_metric_of_one_s_own_is_better(
+    taxi, tmp_path, name, bound, is_lower_better
+):
+    own = f"evaluate.own_metrics.{name}.class=tensorflow_model_analysis.metrics.MeanLabel"
+    limits = () if bound is None else (f"evaluate.thresholds.{name}.{bound}",)
+    found = begin(taxi, tmp_path, Asked(sets=(*SETS, own, *limits), by=name))
+    assert found.is_lower_better == is_lower_better
+
+
+def test_a_metric_without_a_better_side_judges_no_trial(taxi, tmp_path):
+    sets = (
+        *SETS,
+        "evaluate.metrics=[interval_coverage,pinball_loss,auc,binary_accuracy]",
+        "evaluate.quantiles=[0.1,0.9]",
+        "evaluate.baselines=[]",
+    )
+    assert begin(taxi, tmp_path, Asked(sets=sets)).by == "pinball_loss"
+    with pytest.raises(UsageError, match="--by interval_coverage: neither its higher nor its lower values"):
+        begin(taxi, tmp_path, Asked(sets=sets, by="interval_coverage"))
+
+
+@pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
         (Asked(sets=["train.batch_size=128,0"]), ConfigError, "batch_size"),

@@ -5,7 +5,15 @@ import json
 import pytest
 
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.sweep.pruning import TrainingLog, Watch, curve_of, falls, hopeless, judged_metric
+from slipway.pipeline.sweep.pruning import (
+    TrainingLog,
+    Watch,
+    curve_of,
+    falls,
+    hopeless,
+    judged_metric,
+    judges_by_lower,
+)
 from slipway.pipeline.sweep.record import Sweep, Trial
 
 AUC = "val_auc"
@@ -82,6 +90,16 @@ def test_a_curve_leaves_out_what_is_no_number():
     values = [0.5, float("nan"), None, "0.3", 2]
     assert curve_of({at: {AUC: value} for at, value in enumerate(values, 1)}, AUC) == {1: 0.5, 5: 2.0}
     assert curve_of({1: {"loss": 0.5}}, AUC) == {}
+
+
+def test_a_sweep_s_own_metric_is_followed_as_the_sweep_judges_it(tmp_path):
+    sweep = Sweep("1", "taxi", "taxi", (), None, "grid", 2, "waste", is_lower_better=True, prune_after=1)
+    for prune_by, is_lower in (("val_waste", True), ("val_auc", False), ("val_loss", True)):
+        sweep.prune_by = prune_by
+        assert judges_by_lower(sweep) == is_lower
+    others = finished(0.5, 0.6, 0.7, 0.8, 0.9)
+    assert hopeless(curve(0.95, 0.9), others, metric="val_waste", after=1, is_lower=True)
+    assert not hopeless(curve(0.4, 0.3), others, metric="val_waste", after=1, is_lower=True)
 
 
 def test_a_loss_falls_and_an_auc_does_not():

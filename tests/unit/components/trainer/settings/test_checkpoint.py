@@ -8,6 +8,15 @@ from slipway.components.trainer.settings.checkpoint import wrong_goal
     [
         ("val_auc", "min", "must be max: of val_auc higher is better"),
         ("accuracy", "min", "must be max: of accuracy higher is better"),
+        ("val_tip_auc", "min", "must be max: of val_tip_auc higher is better"),
+        ("val_auc_1", "min", "must be max: of val_auc_1 higher is better"),
+        ("val_acc", "min", "must be max: of val_acc higher is better"),
+        ("val_cost_loss", "max", "must be min: of val_cost_loss lower is better"),
+        (
+            "val_cost_mean_absolute_error",
+            "max",
+            "must be min: of val_cost_mean_absolute_error lower is better",
+        ),
         ("val_loss", "max", "must be min: of val_loss lower is better"),
         ("val_mean_absolute_error", "max", "must be min: of val_mean_absolute_error lower is better"),
     ],
@@ -18,6 +27,6 @@ def test_a_goal_that_would_take_the_worst_is_told(metric, goal, words):
 
 
 @pytest.mark.parametrize("goal", ["min", "max"])
-@pytest.mark.parametrize("metric", ["val_gain", "learning_rate"])
+@pytest.mark.parametrize("metric", ["val_gain", "learning_rate", "val_inaccuracy"])
 def test_of_metrics_that_may_be_either_any_goal_is_right(metric, goal):
     assert wrong_goal(metric, goal) == ""
