@@ -56,6 +56,7 @@ class Checkpoint:
         best: the best epoch; None: none yet.
         rollbacks: how often the training has blown up and gone back.
         steps_per_epoch: the steps of an epoch; 0: unknown, as in checkpoints of earlier releases.
+        order: names the order of the rows within an epoch; "": unknown, as in such checkpoints.
         variables: values of the variables, in the model's order.
         metrics: values of the metrics' variables; empty at the end of an epoch.
     """
@@ -66,6 +67,7 @@ class Checkpoint:
     best: Best | None = None
     rollbacks: int = 0
     steps_per_epoch: int = 0
+    order: str = ""
     variables: Arrays = ()
     metrics: Arrays = ()
 
@@ -89,13 +91,14 @@ class CheckpointFolder:
     Args:
         files: where the checkpoints are stored; nothing else is stored there.
         job: `TrainingJob.identity`; checkpoints of other jobs are not resumed from.
-        keep: how many of the newest checkpoints to keep, >= 1; the best one is kept as well.
+        keep: how many of the newest checkpoints to keep, >= 1; the best epoch's of each is kept as well.
     """
 
     def __init__(self, files: Storage, *, job: str, keep: int = KEPT_CHECKPOINTS) -> None:
         self._files = files
         self._job = job
         self._keep = keep
+        self._best_of: dict[int, int | None] = {}  # by step
 
     def begin_attempt(self, now: float) -> Attempts:
         """Count another attempt at the training, and remove files that an earlier one left half written.
@@ -142,6 +145,7 @@ class CheckpointFolder:
             "best": asdict(checkpoint.best) if checkpoint.best else None,
             "rollbacks": checkpoint.rollbacks,
             "steps_per_epoch": checkpoint.steps_per_epoch,
+            "order": checkpoint.order,
             "variables": len(checkpoint.variables),
             "metrics": len(checkpoint.metrics),
         }
@@ -157,6 +161,7 @@ class CheckpointFolder:
             facts["arrays_sha256"] = digest.hexdigest()
             text = json.dumps({"sha256": _digest(facts), "checkpoint": facts}, indent=1).encode()
             self._files.write(f"{name}.json", lambda file: file.write(text))
+            self._best_of[checkpoint.step] = checkpoint.best.step if checkpoint.best else None
             self._remove_outdated(checkpoint)
         except OSError as error:
             raise _not_written(name, error) from error
@@ -183,12 +188,7 @@ class CheckpointFolder:
             FileNotFoundError: there is none.
             OSError, ValueError, KeyError, TypeError: the checkpoint is damaged, or belongs to another job.
         """
-        document = json.loads(self._files.read(f"{_name(step)}.json"))
-        facts = document["checkpoint"]
-        if document["sha256"] != _digest(facts):
-            raise ValueError("it is damaged")
-        if facts["job"] != self._job:
-            raise ValueError("it belongs to another training job")
+        facts = self._facts(step)
         arrays = f"{_name(step)}.npz"
         try:
             content = self._files.read(arrays)
@@ -206,9 +206,29 @@ class CheckpointFolder:
             best=Best(**facts["best"]) if facts["best"] else None,
             rollbacks=facts["rollbacks"],
             steps_per_epoch=facts.get("steps_per_epoch", 0),
+            order=facts.get("order", ""),
             variables=variables,
             metrics=metrics,
         )
+
+    def _facts(self, step: int) -> Any:
+        document = json.loads(self._files.read(f"{_name(step)}.json"))
+        facts = document["checkpoint"]
+        if document["sha256"] != _digest(facts):
+            raise ValueError("it is damaged")
+        if facts["job"] != self._job:
+            raise ValueError("it belongs to another training job")
+        return facts
+
+    def _best_at(self, step: int) -> int | None:
+        """Return the step of the best epoch until a checkpoint; None if there is none, or it is damaged."""
+        if step not in self._best_of:
+            try:
+                best = self._facts(step)["best"]
+                self._best_of[step] = Best(**best).step if best else None
+            except (OSError, ValueError, KeyError, TypeError):
+                self._best_of[step] = None
+        return self._best_of[step]
 
     def _steps(self) -> set[int]:
         return {int(match[1]) for name in self._files.names() if (match := _NAME.fullmatch(name))}
@@ -216,8 +236,8 @@ class CheckpointFolder:
     def _remove_outdated(self, newest: Checkpoint) -> None:
         # Higher steps are damaged or belong to another job: otherwise training would have resumed from them.
         kept = set(sorted(step for step in self._steps() if step <= newest.step)[-self._keep :])
-        if newest.best:
-            kept.add(newest.best.step)
+        # Of each: if the newest is damaged, the one before takes its place.
+        kept |= {best for step in kept if (best := self._best_at(step)) is not None}
         for name in self._files.names():
             match = _NAME.fullmatch(name)
             if match and int(match[1]) not in kept:

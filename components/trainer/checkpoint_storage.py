@@ -1,5 +1,6 @@
 """Stores checkpoints in a folder on disk or in an object store. Each file is written whole or not at all."""
 
+import hashlib
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from slipway.components.store_address import AZ, speaks_s3
 from slipway.components.store_waits import told_wait
 from slipway.components.stored_objects import StoredObjects
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.user_model import source_digest
 
 Write = Callable[[BinaryIO], object]
 
@@ -53,12 +55,20 @@ def storage(location: str) -> Storage:
 
 
 def checkpoint_dir(job: TrainingJob) -> str | None:
-    """Return where the job's checkpoints are kept: its own folder, else the engine's; None: nowhere."""
+    """Return where the job's checkpoints are kept: its own folder, else the engine's; None: nowhere.
+
+    Below `train.checkpoint.folder`, other data, settings or code have another folder. The engine's is such a
+    one already.
+
+    Raises:
+        ComponentError: the module of the job's model does not exist.
+    """
     folder = job.checkpoint.folder
     if folder is None:
         kept = kept_state.state_folder()
         return str(kept) if kept else None
-    own = f"{folder.rstrip('/')}/{job.identity[:16]}"
+    work = hashlib.sha256(f"{job.identity} {source_digest(job.model)}".encode()).hexdigest()
+    own = f"{folder.rstrip('/')}/{work[:16]}"
     if "://" not in own:
         Path(own).mkdir(parents=True, exist_ok=True)
     return own

@@ -46,7 +46,7 @@ class LabelRange:
 
         Args:
             values: [rows, ...], at least one.
-            weights: [rows, 1]; a row of weight 0 may have any label, so its values do not count. None: all do.
+            weights: [rows, 1]; a row of weight 0 may have any label, so it is passed over. None: none is.
         """
         if weights is not None:
             values = values[weights.reshape(-1) != 0]

@@ -194,25 +194,25 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     }
     emit("start", **facts)
     is_in_blocks = takes_blocks(model, devices) and not is_custom_loop and not job.buckets.lengths
-    in_one_call = model.steps_per_execution if is_in_blocks else None
     classes = classes_of_codes(model, job.label) if job.weight else {}
     data = Input(
         steps_per_epoch=steps_per_epoch,
-        in_blocks=in_one_call is not None,
-        wait=input_wait(devices) if in_one_call else None,
+        in_blocks=is_in_blocks,
+        wait=input_wait(devices) if is_in_blocks else None,
         batches_from=lambda step, rollbacks: devices.prefetch_to_device(
             with_known_codes(
                 examples.training(
                     steps_per_epoch=steps_per_epoch,
                     first_step=step,
                     seed=job.seed + rollbacks,
-                    in_one_call=in_one_call,
+                    in_one_call=model.steps_per_execution if is_in_blocks else None,
                 ),
                 classes,
             )
         ),
         eval_batches=with_known_codes(eval_examples.evaluation(), classes) if eval_examples else None,
         is_custom_loop=is_custom_loop,
+        order=examples.order,
     )
     writes = devices.hosts.index == 0  # every host has the same weights
     unsaved = UnsavedState(model)

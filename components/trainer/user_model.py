@@ -1,5 +1,6 @@
 """The user's `build_model`: found by its dotted path, called, and its result checked."""
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -50,6 +51,18 @@ def source_file(dotted_path: str) -> Path:
             hint="write train.model as package.module.function, importable from the project's folder",
         )
     return Path(spec.origin)
+
+
+def source_digest(dotted_path: str) -> str:
+    """Return a digest of the function's file and of all Python files below its top package, imported or not.
+
+    Arguments and errors are those of `source_root`.
+    """
+    file, root = source_file(dotted_path), source_root(dotted_path)
+    digest = hashlib.sha256()
+    for each in sorted({file, *(root / dotted_path.partition(".")[0]).rglob("*.py")}):
+        digest.update(f"{each.relative_to(root)} {hashlib.sha256(each.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def build_model(

@@ -35,12 +35,14 @@ class Examples(Protocol):
     Attributes:
         count: examples on all hosts.
         words: where the examples are, for people.
+        order: names the order of the rows within an epoch, for people.
         full_batches: full batches in one pass.
         needed: the fewest examples that can be evaluated, >= 1.
     """
 
     count: int
     words: str
+    order: str
     full_batches: int
     needed: int
 
@@ -92,6 +94,8 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
 
 class CachedExamples:
     """Rows with random access; every host has all of them and takes its part of each batch."""
+
+    order = "all rows shuffled, in memory or a file"
 
     def __init__(self, rows: arrays.Rows, job: TrainingJob, devices: Devices) -> None:
         self._rows, self._job, self._devices = rows, job, devices
@@ -181,6 +185,8 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
 
 class StreamedExamples:
     """Examples that are read again in every pass; every host reads its own files."""
+
+    order = "streamed"
 
     def __init__(self, files: Sequence[str], job: TrainingJob, devices: Devices) -> None:
         hosts = devices.hosts

@@ -17,10 +17,12 @@ class FitStart:
 
     Attributes:
         first_step: complete steps at the beginning.
+        order: names the order of the rows within an epoch, see `fit.Input`.
     """
 
     steps_per_epoch: int
     first_step: int = 0
+    order: str = ""
 
 
 class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]

@@ -48,7 +48,9 @@ class Checkpointing(StepCallback):
         writer: CheckpointWriter | None,
     ) -> None:
         super().__init__(start)
-        self.reached = replace(begin, steps_per_epoch=start.steps_per_epoch, variables=(), metrics=())
+        self.reached = replace(
+            begin, steps_per_epoch=start.steps_per_epoch, order=start.order, variables=(), metrics=()
+        )
         self.state: Arrays = ()
         self._begin = begin
         self._began_at = time.monotonic()
@@ -63,6 +65,7 @@ class Checkpointing(StepCallback):
             first_step=begin.step,
         )
         self._looking = PeriodicSchedule(seconds=LOSS_INTERVAL_S)
+        self._is_stopped = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Restore the metrics of an epoch that was interrupted."""
@@ -78,6 +81,9 @@ class Checkpointing(StepCallback):
             BlownUpError: the loss is no longer a number.
             ComponentError: a checkpoint could not be written.
         """
+        if getattr(self.model, "stop_training", False):  # by a callback of the user
+            # Keras would end the epoch here, whose steps are counted as complete.
+            self._is_stopped, self.model.stop_training = True, False
         where = f"after step {self.step}"
         if self.previous is not None and self._looking.is_due(self.step):
             self._looking.done(self.step)
@@ -115,7 +121,7 @@ class Checkpointing(StepCallback):
         self._keep(metrics=False)
         self._raise_if_preempted()
         has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user
-        self.model.stop_training = self.is_over or has_stopped
+        self.model.stop_training = self.is_over or has_stopped or self._is_stopped
 
     @property
     def is_over(self) -> bool:

@@ -6,6 +6,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.custom_functions import CALLBACKS, custom_function, has_custom_callbacks
 from slipway.components.trainer.loop.context import TrainingContext
 
+_OF_STEPS = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
+
 
 def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.callbacks.Callback]:
     """Return the callbacks for one attempt at a training, which are called before each checkpoint is saved.
@@ -39,3 +41,11 @@ def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.c
                 "keras.callbacks.ReduceLROnPlateau()",
             )
     return list(found)
+
+
+def sees_steps(callback: keras.callbacks.Callback) -> bool:
+    """Return True if a callback does something at each step, and not only at the ends of epochs."""
+    return any(
+        getattr(getattr(callback, name), "__func__", None) is not getattr(keras.callbacks.Callback, name)
+        for name in _OF_STEPS
+    )

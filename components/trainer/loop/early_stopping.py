@@ -27,9 +27,34 @@ def stops_early(patience: int | None, *, best: Best | None, epochs: int) -> bool
 
     Args:
         patience: epochs without a better one after which the training stops, >= 1; None: it does not.
+        best: None: the metric was no number in any epoch so far.
         epochs: complete epochs.
     """
-    return patience is not None and best is not None and epochs - best.epoch >= patience
+    return patience is not None and epochs - (best.epoch if best else 0) >= patience
+
+
+def require_best(best: Best | None, settings: CheckpointSettings, *, patience: int | None) -> None:
+    """Reject the end of a training of which the best epoch is to be exported, and that has none.
+
+    Args:
+        best: None: the metric was no number in any epoch.
+        settings: name the metric.
+        patience: as in `stops_early`.
+
+    Raises:
+        ComponentError: there is none.
+    """
+    if best is None:
+        raise ComponentError(
+            f"train.checkpoint.best_metric ({settings.best_metric}) was no number in any epoch, and "
+            f"{_by(patience)} goes by it",
+            hint="look for infinite values in the rows that it is measured on, or name another metric",
+        )
+
+
+def _by(patience: int | None) -> str:
+    """Return the key that goes by the best epoch."""
+    return "train.checkpoint.serve_best" if patience is None else "train.early_stopping"
 
 
 def best_so_far(
@@ -57,10 +82,9 @@ def best_so_far(
     """
     value = metrics.get(settings.best_metric)
     if value is None and (patience is not None or settings.serve_best):
-        key = "checkpoint.serve_best" if patience is None else "early_stopping"
         raise ComponentError(
             f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
-            f"train.{key} goes by it; there are {', '.join(metrics)}"
+            f"{_by(patience)} goes by it; there are {', '.join(metrics)}"
         )
     if value is None or not settings.is_better(value, best.value if best else None):
         return best

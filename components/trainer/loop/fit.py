@@ -16,8 +16,9 @@ from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
 from slipway.components.trainer.loop.checkpoint_callback import Checkpointing
 from slipway.components.trainer.loop.context import TrainingContext, facts_of
-from slipway.components.trainer.loop.custom_callbacks import custom_callbacks
+from slipway.components.trainer.loop.custom_callbacks import custom_callbacks, sees_steps
 from slipway.components.trainer.loop.custom_loop import OwnLoop
+from slipway.components.trainer.loop.early_stopping import require_best
 from slipway.components.trainer.loop.host_agreement import require_same_step
 from slipway.components.trainer.loop.model_state import (
     averages_weights,
@@ -44,9 +45,12 @@ class Input:
         in_blocks: whether the batches come in blocks, as `train_function.train_in_blocks` takes them.
         wait: measures how long blocks are waited for; None: not measured.
         batches_from: called with the number of complete steps and the number of rollbacks; returns the
-            batches that follow, in another order for each number of rollbacks.
+            batches that follow, in another order for each number of rollbacks. In blocks, they are for calls
+            of the model's `steps_per_execution`.
         eval_batches: for the metrics after each epoch; None: no such metrics.
         is_custom_loop: whether a function of the user takes the steps, see `custom_loop`.
+        order: names the order of the rows within an epoch; a training goes on within one only in the same.
+            "": unknown.
     """
 
     steps_per_epoch: int
@@ -55,6 +59,7 @@ class Input:
     batches_from: Callable[[int, int], Any]
     eval_batches: Any | None
     is_custom_loop: bool = False
+    order: str = ""
 
 
 def fit(
@@ -88,9 +93,6 @@ def fit(
     is_chief = devices.hosts.index == 0
     attempts = folder.begin_attempt(began_at) if folder and is_chief else Attempts(began_at=began_at, count=1)
     begin = restore_newest(model, folder, devices) if folder else Checkpoint()
-    require_same_epochs(
-        begin, steps_per_epoch=data.steps_per_epoch, steps_per_execution=model.steps_per_execution
-    )
     if begin.step:
         emit("resumed", epoch=len(begin.history), step=begin.step)
     elif folder and job.blow_up.trials:
@@ -109,6 +111,8 @@ def fit(
             begin = replace(restore_newest(model, folder, devices), rollbacks=rollbacks)
             emit("rolled_back", step=begin.step, trial=rollbacks, message=error.message)
             continue
+        if folder and job.serves_best:
+            require_best(reached.best, job.checkpoint, patience=job.early_stopping.patience)
         if folder and job.serves_best and reached.best:
             require_same_step(reached.best.step, devices)  # waits until the first host has written it
             restore(model, folder.read(reached.best.step).variables)
@@ -126,13 +130,19 @@ def _fit_from(
 ) -> Checkpoint:
     """Fit from `begin` to the end, and wait for the last checkpoint to be written."""
     steps = data.steps_per_epoch
-    start = FitStart(steps_per_epoch=steps, first_step=begin.step)
+    own = custom_callbacks(job.model, TrainingContext(**facts))
+    is_open = job.step.steps_per_execution is None and model.train_function is None
+    if is_open and any(sees_steps(each) for each in own):
+        model.steps_per_execution = 1  # Keras calls them once a call
+    require_same_epochs(
+        begin, steps_per_epoch=steps, steps_per_execution=model.steps_per_execution, order=data.order
+    )
+    start = FitStart(steps_per_epoch=steps, first_step=begin.step, order=data.order)
     timer = StepTimer(begin.clock, start, data.wait)
     saving = Checkpointing(begin, job, start, timer=timer, preemption=preemption, writer=writer)
     callbacks = [
         timer,
-        # before `saving`, so that their changes are saved
-        *custom_callbacks(job.model, TrainingContext(**facts)),
+        *own,  # before `saving`, so that their changes are saved
         saving,
         Progress(start, epochs=job.epochs),
         *tensorboard(job, start),

@@ -58,7 +58,10 @@ def build_metrics(model: Any, batch: tuple[Any, ...]) -> None:
     # With several replicas or another backend, fit creates them before its first epoch.
     if keras.backend.backend() == "tensorflow" and model.distribute_strategy.num_replicas_in_sync == 1:
         features, label, *weight = batch
-        model.compute_metrics(features, label, model(features, training=False), *weight)
+        answers = model(features, training=False)
+        model.compute_metrics(features, label, answers, *weight)
+        if (loss := model._compile_loss) is not None and not loss.built:
+            loss(label, answers, *weight)  # makes the means of each output's loss
 
 
 def restore_metrics(model: Any, arrays: Arrays) -> None:

@@ -30,16 +30,21 @@ def checkpoint_folder(job: TrainingJob) -> CheckpointFolder | None:
     return CheckpointFolder(storage(location), job=job.identity, keep=job.checkpoint.keep)
 
 
-def require_same_epochs(begin: Checkpoint, *, steps_per_epoch: int, steps_per_execution: int) -> None:
-    """Refuse to go on with epochs of other steps, which would repeat rows or leave some out.
+def require_same_epochs(
+    begin: Checkpoint, *, steps_per_epoch: int, steps_per_execution: int, order: str = ""
+) -> None:
+    """Refuse to go on with epochs of other steps or rows, which would repeat rows or leave some out.
 
-    The steps of a call, and with them those of an epoch, depend on the devices and `train.checkpoint.steps`.
+    The steps of a call, and with them those of an epoch, depend on the devices and `train.checkpoint.steps`;
+    the order of the rows, with `train.input.cache: auto`, on the free memory.
 
     Args:
         begin: the checkpoint to go on from.
+        order: names the order of the rows within an epoch; "": unknown.
 
     Raises:
-        ComponentError: an epoch had another number of steps, or whole calls do not fill the rest of this one.
+        ComponentError: an epoch had another number of steps, or whole calls do not fill the rest of this one;
+            or its rest would be of rows in another order.
     """
     differs = begin.step > 0 and begin.steps_per_epoch not in (0, steps_per_epoch)
     if differs or begin.step % steps_per_epoch % steps_per_execution:
@@ -49,6 +54,14 @@ def require_same_epochs(begin: Checkpoint, *, steps_per_epoch: int, steps_per_ex
             f"{steps_per_epoch} steps, {steps_per_execution} in one call",
             hint="set train.checkpoint.steps to what it was, and train on the same devices; or remove the "
             "checkpoints to train from the beginning",
+        )
+
+    if begin.step % steps_per_epoch and begin.order and order and begin.order != order:
+        raise ComponentError(
+            f"the checkpoint after step {begin.step} is within an epoch of rows in another order: "
+            f"{begin.order}, and now {order}, which would repeat some rows and leave others out",
+            hint="train.input.cache: auto goes by the free memory: make room and resume, or set it to file, "
+            "which trains from the beginning",
         )
 
 

@@ -243,13 +243,29 @@ def test_refusal_of_such_a_store_is_an_error_that_the_training_expects(monkeypat
         CheckpointFolder(files, job="job 1").save(checkpoint(1))
 
 
-def job_that_keeps(folder):
+def test_the_best_epoch_of_each_kept_checkpoint_is_kept(files):
+    made = CheckpointFolder(files, job="job 1")
+    first, third = (Best(epoch=n, step=5 * n, value=1 / n) for n in (1, 3))
+    made.save(checkpoint(1, best=first))
+    made.save(checkpoint(2, best=first))
+    later = CheckpointFolder(files, job="job 1")  # of a process that was started again
+    later.save(checkpoint(3, best=third))
+    newest = next(name for name in files.names() if name.endswith("15.npz"))
+    files.write(newest, lambda file: file.write(b"torn"))
+    resumed, problems = CheckpointFolder(files, job="job 1").newest()
+    assert (resumed.step, resumed.best, len(problems)) == (10, first, 1)
+    assert same(later.read(first.step), checkpoint(1, best=first))
+    later.save(checkpoint(4, best=third))
+    assert not any(name.startswith("step-000000005") for name in files.names())
+
+
+def job_that_keeps(folder, model="keras.build_model"):
     job = TrainingJob(
         train_files=("train",),
         eval_files=(),
         features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
         label="y",
-        model="package.build_model",
+        model=model,
         hyperparameters={},
         batch_size=1,
         epochs=1,
@@ -272,7 +288,19 @@ def test_folder_on_disk_is_one_training_s_at_a_time(tmp_path):
             pass
     with alone(job):
         pass
-    assert [path.name for path in tmp_path.iterdir()] == [job.identity[:16]]
+    assert [str(path) for path in tmp_path.iterdir()] == [job.checkpoint_dir]
+
+
+def test_other_code_has_another_folder(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine").mkdir()
+    module, layers = tmp_path / "mine" / "model.py", tmp_path / "mine" / "layers.py"
+    module.write_text("from mine import layers")
+    layers.write_text("UNITS = 8")
+    once = job_that_keeps(str(tmp_path / "kept"), "mine.model.build_model").checkpoint_dir
+    assert job_that_keeps(str(tmp_path / "kept"), "mine.model.build_model").checkpoint_dir == once
+    layers.write_text("UNITS = 9")
+    assert job_that_keeps(str(tmp_path / "kept"), "mine.model.build_model").checkpoint_dir != once
 
 
 @pytest.mark.parametrize("folder", [None, "ram://b/checkpoints"])

@@ -14,7 +14,8 @@ THIRD = Best(epoch=3, step=30, value=0.5)
     ("patience", "best", "epochs", "stops"),
     [
         (None, THIRD, 90, False),
-        (2, None, 90, False),
+        (2, None, 1, False),
+        (2, None, 2, True),
         (2, THIRD, 4, False),
         (2, THIRD, 5, True),
         (2, THIRD, 6, True),

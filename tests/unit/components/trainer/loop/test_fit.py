@@ -1,16 +1,23 @@
-"""A fit that goes on within an epoch comes to the weights of one that was not interrupted."""
+"""A fit that goes on within an epoch comes to the weights of one that was not interrupted.
 
+And what callbacks of the user see and ask for.
+"""
+
+import importlib
+import textwrap
 import time
 
 import numpy as np
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -92,3 +99,178 @@ def test_model_whose_loss_is_scaled_is_restored_a_second_time():
     for _ in range(2):  # at its beginning, and to take the best epoch's weights at its end
         restore(model, state)
     assert len(snapshot(model)) == len(state)
+
+
+def one_output():
+    import keras
+
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    return model
+
+
+def two_outputs():
+    import keras
+
+    given = keras.Input((1,))
+    model = keras.Model(given, {name: keras.layers.Dense(1, name=name)(given) for name in ("a", "b")})
+    model.compile("sgd", {"a": "mse", "b": "mae"}, jit_compile=False)
+    return model
+
+
+def fit_it(
+    folder, model, *, in_one_call=1, order="", evaluated=True, dotted_path="keras.build_model", **changes
+):
+    """The state after three epochs, from the newest checkpoint in the folder on."""
+    import keras
+    import tensorflow as tf
+
+    from slipway.components.trainer.loop.fit import Input, fit
+
+    keras.utils.set_random_seed(1)
+    model = model()
+    model.steps_per_execution = in_one_call
+    job = TrainingJob(
+        **{
+            "train_files": ("none",),
+            "eval_files": (),
+            "features": (Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
+            "label": "y",
+            "model": dotted_path,
+            "hyperparameters": {},
+            "batch_size": 2,
+            "epochs": 3,
+            "seed": 1,
+            "output_dir": str(folder),
+            "checkpoint_dir": str(folder),
+            "checkpoint": CheckpointSettings(steps=2, keep=10),
+            **changes,
+        }
+    )
+    rows = np.random.default_rng(1).normal(size=(3 * STEPS, 2, 1)).astype("float32")
+    names = getattr(model, "output_names", [])
+
+    def label(x):
+        return 3 * x if len(names) < 2 else {"a": 3 * x, "b": -x}
+
+    def batches(step):
+        return tf.data.Dataset.from_tensor_slices((rows[step:], label(rows[step:])))
+
+    data = Input(
+        steps_per_epoch=STEPS,
+        in_blocks=False,
+        wait=None,
+        batches_from=lambda step, _: batches(step),
+        eval_batches=batches(0) if evaluated else None,
+        order=order,
+    )
+    devices = Devices(kind="cpu", backend="tensorflow", words="")
+    reached, _ = fit(model, job, data, Preemption(), began_at=time.time(), devices=devices)
+    return reached
+
+
+def without(folder, *, after):
+    """Removes the checkpoints after a step, as if the training had been killed there."""
+    for later in [each for each in folder.glob("step-*") if int(each.stem[5:]) > after]:
+        later.unlink()
+
+
+def test_losses_of_several_outputs_are_those_of_the_whole_epoch_after_a_restart_within_it(tmp_path):
+    undisturbed = fit_it(tmp_path, two_outputs)
+    without(tmp_path, after=STEPS + 2)
+    resumed = fit_it(tmp_path, two_outputs)
+    assert resumed.history[1]["a_loss"] == pytest.approx(undisturbed.history[1]["a_loss"])
+    assert resumed.history[1]["loss"] == pytest.approx(undisturbed.history[1]["loss"])
+
+
+CALLBACKS = """
+    import keras
+
+    SEEN = []
+
+    class {name}(keras.callbacks.Callback):
+        {body}
+
+    def callbacks(context):
+        return [{name}()]
+"""
+
+
+def written(tmp_path, monkeypatch, name, body):
+    """Writes a module with a callback; returns the dotted path of its `build_model` and what it saw."""
+    monkeypatch.syspath_prepend(tmp_path)
+    text = textwrap.dedent(CALLBACKS).format(name=name, body=body)
+    (tmp_path / f"{name.lower()}_module.py").write_text(text)
+    return f"{name.lower()}_module.build_model", importlib.import_module(f"{name.lower()}_module").SEEN
+
+
+def test_a_callback_for_steps_is_called_at_each_of_them(tmp_path, monkeypatch):
+    body = "on_train_batch_end = lambda self, batch, logs=None: SEEN.append(batch)"
+    path, seen = written(tmp_path, monkeypatch, "Each", body)
+    fit_it(tmp_path, one_output, in_one_call=4, dotted_path=path, checkpoint_dir=None)
+    assert seen == [*range(STEPS)] * 3
+
+
+def test_a_callback_for_epochs_alone_leaves_several_steps_in_a_call(tmp_path, monkeypatch):
+    path, seen = written(
+        tmp_path,
+        monkeypatch,
+        "Ends",
+        "on_epoch_end = lambda self, epoch, logs=None: SEEN.append(self.model.steps_per_execution)",
+    )
+    fit_it(tmp_path, one_output, in_one_call=4, dotted_path=path, checkpoint_dir=None)
+    assert seen == [4] * 3
+
+
+def test_a_callback_that_stops_within_an_epoch_ends_the_training_at_its_end(tmp_path, monkeypatch):
+    body = (
+        "on_train_batch_end = lambda self, batch, logs=None: SEEN.append(batch) or "
+        "setattr(self.model, 'stop_training', self.model.stop_training or len(SEEN) == 6)"
+    )
+    path, seen = written(tmp_path, monkeypatch, "Stops", body)
+    reached = fit_it(tmp_path, one_output, dotted_path=path)
+    assert len(seen) == reached.step == 2 * STEPS
+    assert [each["epoch"] for each in reached.history] == [1, 2]
+
+
+@pytest.mark.parametrize("changes", [{"order": "file"}, {"order": ""}, {"order": "memory"}])
+def test_rows_in_another_order_are_not_gone_on_with_within_an_epoch(tmp_path, changes):
+    fit_it(tmp_path, one_output, order="memory")
+    without(tmp_path, after=STEPS)
+    fit_it(tmp_path, one_output, **changes)  # at the end of an epoch it does not matter
+    without(tmp_path, after=STEPS)
+    fit_it(tmp_path, one_output, order="memory")
+    without(tmp_path, after=STEPS + 2)
+    if changes["order"] != "file":
+        fit_it(tmp_path, one_output, **changes)
+        return
+    with pytest.raises(
+        ComponentError, match="after step 6 is within an epoch of rows in another order: memory, and now file"
+    ):
+        fit_it(tmp_path, one_output, **changes)
+
+
+def without_number():
+    import keras
+
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=[lambda label, _: label * float("nan")], jit_compile=False)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("changes", "epochs"),
+    [
+        ({"early_stopping": EarlyStoppingSettings(patience=2)}, 2),
+        ({"checkpoint": CheckpointSettings(serve_best=True, best_metric="val_lambda")}, 3),
+    ],
+)
+def test_a_best_epoch_by_a_metric_that_is_never_a_number_is_refused(tmp_path, capsys, changes, epochs):
+    best = CheckpointSettings(
+        **{**changes.get("checkpoint", CheckpointSettings()).to_json(), "best_metric": "val_lambda"}
+    )
+    with pytest.raises(
+        ComponentError, match=r"best_metric \(val_lambda\) was no number in any epoch, and train"
+    ):
+        fit_it(tmp_path, without_number, **{**changes, "checkpoint": best})
+    assert capsys.readouterr().out.count('"event": "epoch"') == epochs
