@@ -28,7 +28,12 @@ from slipway.components.trainer.loop.model_state import (
     snapshot,
 )
 from slipway.components.trainer.loop.preemption import Preemption
-from slipway.components.trainer.loop.resume import checkpoint_folder, require_same_epochs, restore_newest
+from slipway.components.trainer.loop.resume import (
+    checkpoint_folder,
+    require_same_epochs,
+    restore_best,
+    restore_newest,
+)
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer
 from slipway.components.trainer.loop.tensorboard import tensorboard
 from slipway.components.trainer.loop.train_function import train_in_blocks
@@ -115,7 +120,7 @@ def fit(
             require_best(reached.best, job.checkpoint, patience=job.early_stopping.patience)
         if folder and job.serves_best and reached.best:
             require_same_step(reached.best.step, devices)  # waits until the first host has written it
-            restore(model, folder.read(reached.best.step).variables)
+            restore_best(model, folder, reached.best.step)
         return reached, attempts
 
 

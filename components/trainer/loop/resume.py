@@ -65,6 +65,26 @@ def require_same_epochs(
         )
 
 
+def restore_best(model: Any, folder: CheckpointFolder, step: int) -> None:
+    """Restore the best epoch's checkpoint into the model.
+
+    Args:
+        step: complete steps at its end.
+
+    Raises:
+        ComponentError: it is damaged or gone, or does not fit the model.
+    """
+    try:
+        best = folder.read(step)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ComponentError(
+            f"the best epoch's checkpoint, after step {step}, cannot be used: {error}",
+            hint="remove the checkpoints to train from the beginning; or export the last epoch: set "
+            "train.checkpoint.serve_best to false, and train.early_stopping.patience to null",
+        ) from error
+    restore(model, best.variables)
+
+
 def restore_newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:
     """Restore the newest intact checkpoint into the model, and report damaged ones.
 

@@ -117,3 +117,24 @@ def test_newest_checkpoint_is_restored_or_the_intact_one_before_it(tmp_path, cap
     told = read_event(capsys.readouterr().out)
     assert told["event"] == "damaged"
     assert "damaged" in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [(lambda file: file.write_bytes(b"torn"), "is damaged"), (lambda file: file.unlink(), "is missing")],
+)
+def test_a_best_epoch_that_cannot_be_read_is_told_with_what_helps(tmp_path, spoil, words):
+    from slipway.components.trainer.loop.model_state import snapshot
+    from slipway.components.trainer.loop.resume import checkpoint_folder, restore_best
+
+    folder = checkpoint_folder(job(tmp_path, checkpoint_dir=str(tmp_path)))
+    folder.save(Checkpoint(step=1, variables=snapshot(model(0.25))))
+    resumed = model(0.0)
+    restore_best(resumed, folder, 1)
+    assert weight_of(resumed) == 0.25
+    spoil(tmp_path / "step-000000001.npz")
+    with pytest.raises(
+        ComponentError, match=f"after step 1, cannot be used: step-000000001.npz {words}"
+    ) as told:
+        restore_best(resumed, folder, 1)
+    assert "remove the checkpoints" in told.value.hint
