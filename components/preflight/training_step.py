@@ -134,18 +134,22 @@ class TrainingStep:
         return (*self._examples(spec), *([rows] if self._question.is_weighted else []))
 
     def _examples(self, spec: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Return features and label as the step gets them, each made by `spec` of its feature."""
+        """Return features and label as the step gets them, each made by `spec` of its feature.
+
+        Labels are floats, as `trainer.input.targets` makes them, whatever Transform wrote.
+        """
         labels = self._question.labels
+        floats = {name: replace(self._features[name], dtype="float32", categories=None) for name in labels}
         inputs = {name: spec(each) for name, each in self._features.items() if name not in labels}
         known = getattr(self._model, "_inputs_struct", None)
         if isinstance(known, dict):
             inputs = {name: inputs[name] for name in known}
         label = self._question.label
         if isinstance(label, str):
-            return inputs, spec(self._features[label])
+            return inputs, spec(floats[label])
         if not isinstance(label, Mapping):  # one label of several columns, side by side
-            return inputs, spec(replace(self._features[labels[0]], shape=(len(labels),)))
-        return inputs, {output: spec(self._features[name]) for output, name in label.items()}
+            return inputs, spec(replace(floats[labels[0]], shape=(len(labels),)))
+        return inputs, {output: spec(floats[name]) for output, name in label.items()}
 
     def _state(self) -> Any:
         model = self._model

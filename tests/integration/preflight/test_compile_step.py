@@ -110,6 +110,17 @@ def test_without_libtpu_each_rule_finds_a_wrong_model_and_fine_ones_pass(asked, 
     assert {answer.step.peak_bytes for answer in answers} == {0}  # nothing is said of a TPU's memory
 
 
+def test_a_label_is_a_float_as_the_training_gives_it(asked, jax_python):
+    codes = (FEATURES[0], {**FEATURES[1], "dtype": "int64"})
+    indexed = replace(question("label_as_index"), features=codes)
+
+    (answer,) = asked(jax_python, [adapt_to_compiler(indexed, "")])
+
+    ((rule, message),) = found(indexed, answer)
+    assert rule == "does_not_compile"
+    assert "must be of integer type, got float32" in message
+
+
 def test_for_a_tpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, tpu_python):
     questions = [*(each for each, _, _ in WRONG), *FINE, *FINE_AND_LARGE]
 
