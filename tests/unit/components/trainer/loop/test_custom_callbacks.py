@@ -45,3 +45,18 @@ def test_callbacks_are_made_with_the_facts_of_the_training(found):
 def test_what_is_no_list_of_callbacks_is_refused(found, returned, words):
     with pytest.raises(ComponentError, match=words):
         found(f"def callbacks(context):\n    return {returned}")
+
+
+def test_callbacks_that_do_something_at_each_step_are_known():
+    import keras
+
+    from slipway.components.trainer.loop.custom_callbacks import sees_steps
+
+    class Old(keras.callbacks.Callback):
+        def on_batch_end(self, batch, logs=None):
+            pass
+
+    made = keras.callbacks
+    assert not any(map(sees_steps, [made.Callback(), made.ReduceLROnPlateau(), made.EarlyStopping()]))
+    assert not sees_steps(made.LambdaCallback(on_epoch_end=print))
+    assert all(map(sees_steps, [made.TerminateOnNaN(), made.LambdaCallback(on_train_batch_end=print), Old()]))
