@@ -72,11 +72,15 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
     cache = job.input.cache
     limit = round(available_memory_bytes() * MEMORY_SHARE)
     if cache in ("auto", "memory"):
-        if rows := arrays.load_rows(files, job.features, limit_bytes=limit):
+        rows = arrays.load_rows(files, job.features, limit_bytes=limit)
+        # All hosts keep them, or none does: else they would take different parts, and wait for each other.
+        if devices.min_over_hosts(int(rows is not None)) and rows is not None:
             return CachedExamples(rows, job, devices)
         if cache == "memory":
+            where = " of a host" if devices.hosts.count > 1 else ""
+            limited = f"more than {limit / 2**20:,.0f} MB, " if rows is None else "more than "
             raise ComponentError(
-                f"the {split} examples are more than {limit / 2**20:,.0f} MB, a quarter of the free memory",
+                f"the {split} examples are {limited}a quarter of the free memory{where}",
                 hint="set train.input.cache to auto, file or none",
             )
     if cache == "file":

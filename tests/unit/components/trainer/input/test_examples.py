@@ -6,6 +6,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.settings.input_cache import InputSettings
@@ -62,6 +63,25 @@ def test_cache_says_where_the_examples_are(opened, tmp_path, cache, free_bytes, 
     assert found.words.startswith(words)
     assert (found.count, found.full_batches) == (50, 3)
     assert (tmp_path / "train.rows").exists() == (cache == "file")
+
+
+def test_hosts_hold_the_examples_in_memory_if_all_of_them_can(opened):
+    asked = []
+
+    def least(number, other):
+        asked.append(number)
+        return min(number, other)
+
+    two = replace(CPU, hosts=Hosts(index=0, count=2, coordinator="host:1"))
+    for other, words in ((1, "50 examples in memory"), (0, "50 examples streamed")):
+        found, _ = opened(
+            cache="auto",
+            devices=replace(two, min_over_hosts=lambda number, other=other: least(number, other)),
+        )
+        assert found.words.startswith(words)
+    assert asked[:2] == [1, 1]
+    with pytest.raises(ComponentError, match="a quarter of the free memory of a host"):
+        opened(cache="memory", devices=replace(two, min_over_hosts=lambda _: 0))
 
 
 @pytest.mark.parametrize(("cache", "needed"), [("memory", 8), ("file", 8), ("none", 16)])
