@@ -17,7 +17,7 @@ from google.protobuf import json_format, text_format
 from google.protobuf.message import Error as ProtoError
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
-from slipway.pipeline.cloud.rehearsal.example_rows import records_of, row_of
+from slipway.pipeline.cloud.rehearsal.example_rows import count_different, records_of, row_of
 from slipway.pipeline.runs.record import Outputs
 
 STATISTICS_TOLERANCE = 1e-6
@@ -84,11 +84,8 @@ def _differences(local: Mapping[str, Content], rehearsed: Mapping[str, Content])
 def _different_records(name: str, local: list[bytes], rehearsed: list[bytes]) -> Iterator[str]:
     if len(local) != len(rehearsed):
         yield f"{name}: {len(local):,} records locally, {len(rehearsed):,} rehearsed"
-    elif local != rehearsed:
-        # Once sorted, rows that differ only by rounding are at the same place in both lists.
-        pairs = zip(sorted(map(row_of, local)), sorted(map(row_of, rehearsed)), strict=True)
-        if count := sum(not ours.is_near(theirs) for ours, theirs in pairs):
-            yield f"{name}: {count:,} of {len(local):,} records differ"
+    elif local != rehearsed and (count := count_different(map(row_of, local), map(row_of, rehearsed))):
+        yield f"{name}: {count:,} of {len(local):,} records differ"
 
 
 def _different_values(name: str, local: Any, rehearsed: Any) -> Iterator[str]:

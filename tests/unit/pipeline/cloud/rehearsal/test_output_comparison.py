@@ -1,7 +1,10 @@
 """Artifacts of two runs, compared by content."""
 
 import gzip
+import itertools
 import json
+import math
+import random
 import struct
 
 import pytest
@@ -110,6 +113,47 @@ def test_any_other_value_is_a_difference(differences, changed):
     row = {"fare": 0.25, "tips": 1, "company": b"y"}
     told = differences("Examples", write_examples, [[example(**row)]], [[example(**row | changed)]])
     assert told == ["train: 1 of 1 records differ"]
+
+
+def test_rows_that_rounding_sorts_otherwise_are_equal(differences):
+    """As of two trips with one fare, whose logarithms TensorFlow rounds by their places in a batch."""
+    low, high = struct.unpack("<2f", struct.pack("<2i", 0x3F8CCCCD, 0x3F8CCCCE))
+    ours = [example(cost=low, distance=7.0), example(cost=high, distance=2.0)]
+    theirs = [example(cost=low, distance=2.0), example(cost=high, distance=7.0)]
+    assert differences("Examples", write_examples, [ours], [theirs]) == []
+
+
+def test_rows_that_rounding_sorts_otherwise_in_two_numbers_are_equal(differences):
+    rng = random.Random(2)  # noqa: S311
+
+    def rows():
+        """A row for each pair of costs and distances, each rounded in one way or another."""
+        kinds = itertools.product((1.1, 3.5), (2.0, 7.0), (0.25, math.nan, math.inf), (1.0, 5.0))
+        found = [[number * (1 + rng.choice([-1, 0, 1]) * 2**-22) for number in kind] for kind in kinds]
+        rng.shuffle(found)
+        return [example(a=a, b=b, c=c, d=d) for a, b, c, d in found for _ in range(3)]
+
+    ours, theirs = rows(), rows()
+    assert sorted(ours) != sorted(theirs)
+    assert differences("Examples", write_examples, [ours], [theirs]) == []
+
+
+@pytest.mark.parametrize("other", [2.001, math.nan, math.inf])
+def test_of_rows_that_rounding_sorts_otherwise_those_that_differ_are_counted(differences, other):
+    low, high = struct.unpack("<2f", struct.pack("<2i", 0x3F8CCCCD, 0x3F8CCCCE))
+    ours = [example(cost=low, distance=7.0), *[example(cost=high, distance=2.0)] * 2]
+    theirs = [
+        *[example(cost=low, distance=2.0)],
+        example(cost=low, distance=other),
+        example(cost=high, distance=7.0),
+    ]
+    assert differences("Examples", write_examples, [ours], [theirs]) == ["train: 1 of 3 records differ"]
+
+
+def test_rows_without_a_number_are_equal_wherever_they_are(differences):
+    ours = [example(cost=cost, distance=math.nan) for cost in (3.0, math.nan, 1.0, 2.0)]
+    theirs = [example(cost=cost * (1 + 2**-22), distance=math.nan) for cost in (2.0, 1.0, 3.0, math.nan)]
+    assert differences("Examples", write_examples, [ours], [theirs]) == []
 
 
 def test_examples_that_differ_are_counted(differences):
