@@ -155,6 +155,7 @@ class BackgroundLog:
         self._lock = threading.Lock()
         self._waiting_bytes = 0
         self._told: set[str] = set()
+        self._has_ended = False
         self.left_out = 0
         self._writer = threading.Thread(target=self._run, name="request log", daemon=True)
         self._writer.start()
@@ -179,20 +180,25 @@ class BackgroundLog:
             inputs = {name: array[drawn] for name, array in inputs.items()}
             outputs = {name: array[drawn] for name, array in outputs.items()}
         size = sum(map(_size_bytes, (*inputs.values(), *outputs.values())))
-        with self._lock:
-            is_room = self._waiting_bytes + size <= MOST_WAITING_BYTES
-            self._waiting_bytes += size if is_room else 0
-        if not is_room:
-            self._leave_out(len(drawn), "requests come faster than the disk can write them")
-            return
         ids = None
         if name:
             ids = [name] if rows == 1 else [f"{name}/{row}" for row in drawn.tolist()]
-        self._waiting.put((size, version, time.time(), inputs, outputs, ids))
+        with self._lock:
+            why = "requests come faster than the disk can write them"
+            is_room = self._waiting_bytes + size <= MOST_WAITING_BYTES
+            if self._has_ended:
+                why, is_room = "they were answered while the server was ending", False
+            if is_room:
+                self._waiting_bytes += size
+                self._waiting.put((size, version, time.time(), inputs, outputs, ids))
+        if not is_room:
+            self._leave_out(len(drawn), why)
 
     def close(self) -> None:
-        """Write the waiting requests, and end."""
-        self._waiting.put(None)
+        """Write the waiting requests, and end; those that open connections still add are told."""
+        with self._lock:  # nothing comes after the end, which nobody would write
+            self._has_ended = True
+            self._waiting.put(None)
         self._writer.join()
         self._log.close()
         if left_out := self.left_out + self._log.left_out:

@@ -86,6 +86,19 @@ def test_background_log_writes_what_waits_when_it_is_closed(settings, tmp_path):
     assert told == []
 
 
+def test_request_that_is_answered_after_the_end_is_told(settings, tmp_path):
+    """A connection that is open when `serve` is stopped is answered until the process has ended."""
+    told = []
+    log = BackgroundLog(RequestLog(settings()), tell=told.append)
+    log.add(7, *request(1))
+    log.close()
+    log.add(7, *request(3))
+    log.add(7, *request(2))
+    assert len(lines(tmp_path)) == 1
+    assert log.left_out == 5
+    assert told == ["Requests are left out of the log: they were answered while the server was ending."]
+
+
 def test_background_log_draws_inputs_and_answers_alike(settings, tmp_path):
     log = BackgroundLog(RequestLog(settings(share=0.2), seed=3), tell=print)
     log.add(7, *request(1000))
