@@ -128,7 +128,13 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
                 serialized = schema.SerializeToString()
                 reading = Reading(analyzed, workers, serialized, traced.analyzed_columns())
                 _write_graph(traced, reading, schema, folder)
-                work = Materialize(workers.reachable(folder), serialized, wanted, prefixes)
+                work = Materialize(
+                    workers.reachable(folder),
+                    serialized,
+                    wanted,
+                    prefixes,
+                    unfinished=f"{graph}/{_ENGINE}" if runs_elsewhere(self._beam_pipeline_args) else "",
+                )
                 _materialize(work, written, workers)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:

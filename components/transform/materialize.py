@@ -1,6 +1,7 @@
 """Applies the finished graph to files of examples, in large batches."""
 
 import math
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -11,6 +12,7 @@ import tensorflow_transform as tft
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 from tensorflow_transform.tf_metadata import metadata_io
+from tfx.dsl.io import fileio
 
 from slipway.components.process_pool import TaskProgress
 from slipway.components.shards import Shard
@@ -58,6 +60,8 @@ class Materialize:
         schema: the schema of the examples, serialized.
         columns: the columns to read.
         prefixes: by split, the path of the files to write, without number and suffix.
+        unfinished: the folder for files that are being written; empty: each is written in its place, which
+            suffices where no task is done twice at the same time.
         parts: the factor by which batches are smaller than usual.
     """
 
@@ -65,6 +69,7 @@ class Materialize:
     schema: bytes
     columns: Sequence[str]
     prefixes: Mapping[str, str]
+    unfinished: str = ""
     parts: int = 1
 
     @cached_property
@@ -75,7 +80,11 @@ class Materialize:
         """Transform the only file of a shard, and write the result."""
         [file] = shard.files
         path = f"{self.prefixes[shard.split]}-{shard.first:05d}-of-{shard.of:05d}.gz"
-        rows = write(path, _told(self._finished.transformed(file, parts=self.parts), progress))
+        # An engine may do a task twice, and the one that fails must not take the other's file along.
+        own = f"{self.unfinished}/{secrets.token_hex(8)}.gz" if self.unfinished else path
+        rows = write(own, _told(self._finished.transformed(file, parts=self.parts), progress))
+        if own != path:
+            fileio.rename(own, path, overwrite=True)
         progress(rows, shard.size_bytes)
 
     def __getstate__(self) -> dict[str, object]:

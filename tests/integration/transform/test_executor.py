@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -304,14 +305,40 @@ def test_an_engine_of_beam_gives_the_same_values_to_the_last_bit(
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
     monkeypatch.setattr(executor.tfx_executor.Executor, "Do", None)  # nothing is left to TFX's
+    works, materialize = [], executor._materialize
+    monkeypatch.setattr(
+        executor, "_materialize", lambda *given: works.append(given[0]) or materialize(*given)
+    )
     there = transform(
         executor.Executor, made, tmp_path, runner="BundleBasedDirectRunner", preprocessing_fn=function
     )
+    assert [work.unfinished for work in works] == [f"{there}/graph/.temp_engine"], "see the next test"
     assert rows_of(there) == rows_of(by_ours(function))
     # Nothing is left of what the engine handed over.
     assert {path.name for path in (there / "graph").iterdir()} == {
         path.name for path in (by_ours(function) / "graph").iterdir()
     }
+
+
+def test_task_that_an_engine_does_twice_leaves_the_file_of_the_one_that_ended(tmp_path, monkeypatch):
+    from slipway.components.example_records import records
+    from slipway.components.shards import Shard
+    from slipway.components.transform.materialize import Materialize
+
+    def transformed(file, *, parts):
+        yield [file.encode()]
+        if file == "killed":
+            raise MemoryError
+
+    (tmp_path / "unfinished").mkdir()
+    monkeypatch.setattr(Materialize, "_finished", SimpleNamespace(transformed=transformed))
+    prefixes = {"train": str(tmp_path / "rows")}
+    work = Materialize("", b"", [], prefixes, unfinished=str(tmp_path / "unfinished"))
+    work(Shard("train", 0, 1, ("done",), 4), lambda *_: None)
+    with pytest.raises(MemoryError):
+        work(Shard("train", 0, 1, ("killed",), 4), lambda *_: None)
+    assert list(records(str(tmp_path / "rows-00000-of-00001.gz"))) == [[b"done"]]
+    assert list((tmp_path / "unfinished").iterdir()) == []
 
 
 def test_a_graph_that_draws_numbers_is_left_to_tfx_on_an_engine_of_beam(made, tmp_path, monkeypatch):
