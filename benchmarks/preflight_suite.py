@@ -1,20 +1,24 @@
 """Runs the preflight on models with and without known faults, and compares its findings with expected ones.
 
-    .venv-tpu/bin/python -m benchmarks.preflight_suite [--traced] [NAME...]
+    .venv-tpu/bin/python -m benchmarks.preflight_suite [--traced | --list] [NAME...]
 
-The models and their expected findings are in tests/data/preflight/judged_models.py. All models are compiled
-in this process, so it must run in an interpreter that compiles. `--traced` skips the compiler (half a minute
-instead of several), except for models with a fault that only it finds, such as activations that do not fit.
+The models and their expected findings are in tests/data/preflight/judged_models.py. For each fault
+mended_models.py has the same model with what the remedy says done to it: then the finding must be gone. All
+models are compiled in this process, so it must run in an interpreter that compiles. `--traced` traces them
+for a CPU, which needs no libtpu and takes a minute instead of several, and leaves out those with a fault that
+only the compiler finds, such as activations that do not fit. `--list` judges nothing: a line of JSON for each
+model.
 
-Prints a line for each model: right, missed, false alarm, wrong rules, poor words or poor remedy; and the
-findings. The exit code is 1 if a model is not right.
+Prints a line for each model: right, missed, false alarm, wrong rules, poor words, poor remedy, not mended or
+other remedy; and the findings. The exit code is 1 if a model is not right.
 """
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 MODELS = Path(__file__).resolve().parents[1] / "tests" / "data" / "preflight"
 sys.path.insert(0, str(MODELS))
@@ -22,6 +26,7 @@ sys.path.insert(0, str(MODELS))
 from slipway.components.errors import SlipwayError  # noqa: E402
 from slipway.components.preflight import compile_and_measure, training_step  # noqa: E402
 from slipway.components.preflight.chip_specs import CHIPS  # noqa: E402
+from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler  # noqa: E402
 from slipway.components.preflight.finding import Finding  # noqa: E402
 from slipway.components.preflight.question_and_answer import Compiled, Question, Slice  # noqa: E402
 from slipway.components.preflight.verdict import Training, judge  # noqa: E402
@@ -29,15 +34,22 @@ from slipway.components.preflight.verdict import Training, judge  # noqa: E402
 SLICES = {
     name: Slice(
         name=name,
-        generation="v5e",
+        generation=name.partition("-")[0],
         devices=devices,
+        hosts=hosts,
         topology=topology,
-        memory_bytes=CHIPS["v5e"].usable_bytes,
+        memory_bytes=CHIPS[name.partition("-")[0]].usable_bytes,
+        has_tensorflow=name != "v6e-8",
     )
-    for name, devices, topology in (("v5e-1", 1, "1x1"), ("v5e-8", 8, "2x4"))
+    for name, devices, hosts, topology in (
+        ("v5e-1", 1, 1, "1x1"),
+        ("v5e-8", 8, 1, "2x4"),
+        ("v5e-16", 16, 4, "4x4"),
+        ("v6e-8", 8, 1, "2x4"),
+    )
 }
-EXPECTED = ("too_small", "backend")
-"""Rules whose findings are about the question, not about a fault of the model."""
+EXPECTED = ("too_small", "backend", "interpreter")
+"""Rules whose findings are about the question or this machine, not about a fault of the model."""
 
 
 def main() -> int:
@@ -45,46 +57,66 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of models; default: all")
     parser.add_argument("--traced", action="store_true", help="without the compiler")
+    parser.add_argument("--list", action="store_true", help="what each model is about")
     options = parser.parse_args()
     compile_and_measure._prepare()
-    compiled = training_step.TrainingStep.compiled
-    import judged_models
+    import mended_models  # which has the faulty ones, too
 
-    wrong = 0
-    for name in options.names or judged_models.CASES:
-        is_traced = options.traced and not judged_models.CASES[name].needs_compiler
-        training_step.TrainingStep.compiled = _not_compiled if is_traced else compiled
+    cases, found, wrong = mended_models.CASES, {}, 0
+    if options.traced:
+        training_step.TrainingStep.compiled = _not_compiled
+    for name in options.names or cases:
+        case = cases[name]
+        if options.list:
+            about = {"rules": case.rules, "mends": case.mends, "needs_compiler": case.needs_compiler}
+            print(json.dumps({"name": name, **about}))
+            continue
+        if options.traced and case.needs_compiler:
+            continue
         began = time.monotonic()
-        found = found_in(judged_models, name)
-        said = verdict(judged_models.CASES[name], found)
+        for each in filter(None, (case.mends, name)):
+            if each not in found:
+                found[each] = found_in(cases[each], is_traced=options.traced)
+        said = verdict(case, found[name])
+        if case.mends and said == "right":
+            said = after_remedy(case, cases[case.mends], found[name], found[case.mends])
         wrong += said != "right"
-        print(f"{said:<12} {name:<46} {time.monotonic() - began:5.1f} s", flush=True)
-        for each in found:
+        of = f", mends {case.mends}" if case.mends else ""
+        print(f"{said:<12} {name:<46} {time.monotonic() - began:5.1f} s{of}", flush=True)
+        for each in found[name]:
             print(f"    {each.severity} {each.rule}: {each.message}", flush=True)
-    print(f"{wrong} not right")
+    if not options.list:
+        print(f"{wrong} not right")
     return 1 if wrong else 0
 
 
-def found_in(models: ModuleType, name: str) -> list[Finding]:
-    """Return what the preflight finds in a model; an error becomes a finding of the rule "refused"."""
+def found_in(case: Any, *, is_traced: bool) -> list[Finding]:
+    """Return what the preflight finds in a model; an error becomes a finding of the rule "refused".
+
+    Args:
+        case: one of `judged_models.CASES`.
+        is_traced: whether it is traced for a CPU, and not compiled.
+    """
     import keras
 
     keras.utils.clear_session()  # so that the names of its layers begin anew, as in a process of its own
-    case = models.CASES[name]
-    question = Question(
-        slice=SLICES[case.slice],
-        model=f"{models.__name__}.{name}",
-        hyperparameters={},
-        features=(
+    asked = {
+        "features": (
             {"name": "x", "dtype": case.dtype, "shape": list(case.x), "categories": None},
             {"name": "y", "dtype": "float32", "shape": list(case.y), "categories": None},
         ),
-        label="y",
-        batch_size=case.batch_size,
+        "label": "y",
         **case.settings,
+    }
+    question = Question(
+        slice=SLICES[case.slice],
+        model=case.model,
+        hyperparameters={},
+        batch_size=case.batch_size,
+        **asked,
     )
     try:
-        answer = compile_and_measure.answer_to(question)
+        answer = compile_and_measure.answer_to(adapt_to_compiler(question, "" if is_traced else WITH_LIBTPU))
     except SlipwayError as error:
         return [Finding(rule="refused", severity="error", message=error.message, remedy=error.hint)]
     except Exception as error:  # as the compiling process reports errors of the user's code
@@ -92,10 +124,11 @@ def found_in(models: ModuleType, name: str) -> list[Finding]:
 
         message = describe(error, question.model)
         return [Finding(rule="refused", severity="error", message=message, remedy="")]
-    return list(judge(question, answer, Training(backend=case.backend, epochs=1)).findings)
+    training = Training(backend=case.backend, epochs=1, **case.training)
+    return list(judge(question, answer, training).findings)
 
 
-def verdict(case, found: list[Finding]) -> str:
+def verdict(case: Any, found: list[Finding]) -> str:
     """Return "right" if the findings are exactly the expected ones, else what is wrong with them."""
     counted = [each for each in found if each.rule not in EXPECTED or each.rule in case.rules]
     rules = {each.rule for each in counted}
@@ -105,6 +138,21 @@ def verdict(case, found: list[Finding]) -> str:
         return "poor words"
     wanted = case.remedy if isinstance(case.remedy, dict) else dict.fromkeys(case.rules, case.remedy)
     return "right" if all(wanted[each.rule] in each.remedy for each in counted) else "poor remedy"
+
+
+def after_remedy(case: Any, faulty: Any, found: list[Finding], before: list[Finding]) -> str:
+    """Return "right" if a fault's findings are gone, after one of their remedies and of no other's.
+
+    Args:
+        case: the model after the remedy; its findings are the expected ones.
+        faulty: the model before.
+        found, before: their findings.
+    """
+    if not any(case.by in each.remedy for each in before if each.rule in faulty.rules):
+        return "other remedy"
+    left = {each.rule for each in found} & set(faulty.rules) - set(case.rules)
+    gone = {(each.rule, each.message) for each in before} - {(each.rule, each.message) for each in found}
+    return "right" if gone and not left else "not mended"
 
 
 def _not_compiled(_: object, batch_size: int, *, fast: bool = False) -> Compiled:

@@ -21,14 +21,18 @@ _CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia":
 
 def _files(evidence: Evidence) -> Iterator[Finding]:
     hosts = evidence.question.slice.hosts
-    if hosts == 1 or evidence.train_files is None:
+    # Every host reads all files into memory or into a file of its own; only what is streamed is shared out.
+    if hosts == 1 or evidence.train_files is None or evidence.input_cache in ("memory", "file"):
         return
     if evidence.train_files < hosts:
+        is_streamed = evidence.input_cache == "none"
         yield Finding(
             rule="files",
-            severity="error",
-            message=f"{evidence.train_files} files of training examples for {hosts} hosts: some have none",
-            remedy="more Beam shards in Transform, or train.input.cache: memory, which every host fills",
+            severity="error" if is_streamed else "warning",
+            message=f"{evidence.train_files} files of training examples for {hosts} hosts: some have none"
+            + ("" if is_streamed else " if the examples do not fit into a host's memory"),
+            remedy="more Beam shards in Transform, or train.input.cache: memory or file, which every host "
+            "fills",
         )
     elif evidence.train_files % hosts:
         yield Finding(

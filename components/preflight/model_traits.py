@@ -142,7 +142,7 @@ def traits_of(model: Any, question: Question, lines: Definitions) -> Iterator[Tr
         yield Trait(kind="run_eagerly", where=lines.of_compile(model))
     if not model.trainable_variables and model.variables:
         yield Trait(kind="frozen", where=lines.of_compile(model))
-    if question.replicas > 1 and (apart := unsynchronized(model)):
+    if apart := unsynchronized(model):
         named = [f"{each.name} ({line})" if (line := lines.of(each)) else each.name for each in apart[:3]]
         more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
         yield Trait(kind="batch_norm", where=f"{', '.join(named)}{more}")

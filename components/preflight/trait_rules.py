@@ -15,6 +15,7 @@ class Words(NamedTuple):
     remedy: str
 
 
+_NO_LOSS = "a loss has no weights: compute_loss of the model's own class, with one of the model"
 WORDS: Mapping[str, Words] = {
     "cast": Words(
         "warning",
@@ -46,12 +47,12 @@ WORDS: Mapping[str, Words] = {
     "side_effect": Words(
         "warning",
         "its value {detail} changes when the step is traced: that is once, and not in each step",
-        "a weight (add_weight, assign), which the program changes in each step",
+        f"a weight (add_weight, assign), which the program changes in each step; {_NO_LOSS}",
     ),
     "leaked_tracer": Words(
         "warning",
         "its value {detail} keeps a tensor of a trace, which has no value after it (a leaked tracer)",
-        "return it, or keep it in a weight (add_weight, assign)",
+        f"return it, or keep it in a weight (add_weight, assign); {_NO_LOSS}",
     ),
     "run_eagerly": Words(
         "warning",
@@ -104,7 +105,8 @@ def _traits(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _batch_norm(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.backend != "tensorflow" or evidence.answer is None:
+    # Of the question: the answer's may be about a CPU, which has one copy of the model.
+    if evidence.backend != "tensorflow" or evidence.answer is None or evidence.question.replicas == 1:
         return
     for trait in evidence.answer.traits:
         if trait.kind == "batch_norm":

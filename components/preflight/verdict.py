@@ -19,6 +19,7 @@ class Training:
     Attributes:
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
+        input_cache: `train.input.cache`, which says whether each host reads all of them.
         train_rows: the number of examples in them; None if unknown.
         runtime: the package versions of the Python that trains, by package; None if unknown.
         interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
@@ -32,6 +33,7 @@ class Training:
     train_files: int | None = None
     train_bytes: int | None = None
     train_rows: int | None = None
+    input_cache: str = "auto"
     runtime: Mapping[str, str] | None = None
     interpreter: str = ""
     data_regions: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +74,7 @@ def judge(
         has_tensorflow=question.slice.has_tensorflow,
         train_files=training.train_files,
         train_bytes=training.train_bytes,
+        input_cache=training.input_cache,
         interpreter="libtpu" if is_tpu else "",
         unanswered=unanswered,
         runtime=training.runtime,

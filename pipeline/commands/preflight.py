@@ -107,6 +107,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         train_files=transformed.train_files,
         train_bytes=transformed.train_bytes,
         train_rows=transformed.train_rows,
+        input_cache=config.train.input.cache,
         prices=prices,
     )
     answers = _answers(questions, history, wanted.limit_s or config.preflight.limit_s)

@@ -86,6 +86,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "epochs": config.train.epochs,
         "tpu_region": config.cloud.vertex.region or "",
         "prices": {name: asdict(price) for name, price in own_prices(config).items()},
+        **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
     }
     layout = {pattern: list(axes) for pattern, axes in config.train.layout.items()}
     compiler = find_compiler()

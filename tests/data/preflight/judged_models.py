@@ -1,7 +1,8 @@
 """Models with what is right to say of them before a training on a TPU; `benchmarks/preflight_suite.py` asks.
 
 `x` is the input and `y` the label. `CASES` has what each function is about: the rules that must be found, and
-no others (none: nothing may be), and words of what the findings must say.
+no others (none: nothing may be), and words of what the findings must say. What mends them is in
+mended_models.py.
 """
 
 import functools
@@ -20,6 +21,7 @@ class Case:
     """A question and its correct answer.
 
     Attributes:
+        model: dotted path of the function that builds it.
         rules: that must be found, all and no others; "refused": the model is refused before; (): nothing may
             be found.
         says: words of the message of one of these findings.
@@ -32,8 +34,12 @@ class Case:
         slice: one of `benchmarks.preflight_suite.SLICES`.
         needs_compiler: whether tracing alone cannot find it.
         settings: other fields of the question.
+        training: other facts of the training.
+        mends: the name of the model with a fault that this one is, with what a remedy says done to it.
+        by: words of that remedy.
     """
 
+    model: str
     rules: tuple[str, ...] = ()
     says: str = ""
     remedy: str | dict[str, str] = ""
@@ -45,6 +51,9 @@ class Case:
     slice: str = "v5e-1"
     needs_compiler: bool = False
     settings: dict = field(default_factory=dict)
+    training: dict = field(default_factory=dict)
+    mends: str = ""
+    by: str = ""
 
 
 CASES: dict[str, Case] = {}
@@ -60,10 +69,14 @@ def right(*rules: str, says: str = "", remedy: str | dict[str, str] = "", **aske
     assert remedy or rules in ((), ("refused",))
 
     def keep(build: Callable) -> Callable:
-        CASES[build.__name__] = Case(rules=rules, says=says, remedy=remedy, **asked)
+        CASES[build.__name__] = Case(model=dotted(build), rules=rules, says=says, remedy=remedy, **asked)
         return build
 
     return keep
+
+
+def dotted(build: Callable) -> str:
+    return f"{build.__module__}.{build.__name__}"
 
 
 def given(features, dtype="float32"):
@@ -328,15 +341,26 @@ class Taped(keras.Model):
     """A train_step as TensorFlow's guide has it."""
 
     def train_step(self, data):
-        raise NotImplementedError
+        import tensorflow as tf
+
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x, training=True))
+        slopes = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(slopes, self.trainable_variables)
+        return {"loss": loss}
 
 
-@right(ERROR, says="the train_step of Taped (judged_models.py, line", remedy="compute_loss")
-def a_train_step_of_tensorflow(features, _):
+def _taped(features):
     x = given(features)
     model = Taped({"x": x}, layers.Dense(1, dtype="float32")(x))
     model.compile("adam", "mse")
     return model
+
+
+@right(ERROR, says="the train_step of Taped (judged_models.py, line", remedy="compute_loss")
+def a_train_step_of_tensorflow(features, _):
+    return _taped(features)
 
 
 class OfJax(keras.Model):
@@ -445,7 +469,7 @@ def sequential_with_an_input_of_another_name(features, _):
 @right("refused", says="not compiled", remedy="model.compile")
 def never_compiled(features, _):
     x = given(features)
-    return keras.Model({"x": x}, layers.Dense(1)(layers.Dense(64)(x)))
+    return keras.Model({"x": x}, layers.Dense(1)(layers.Dense(128)(x)))
 
 
 class Remembering(layers.Layer):

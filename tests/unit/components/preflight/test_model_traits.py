@@ -24,8 +24,8 @@ def model():
     return made
 
 
-def kinds(model, *, batch_size=8, replicas=1):
-    question = SimpleNamespace(batch_size=batch_size, replicas=replicas)
+def kinds(model, *, batch_size=8):
+    question = SimpleNamespace(batch_size=batch_size)
     return [trait.kind for trait in traits_of(model, question, Definitions())]
 
 
@@ -50,11 +50,10 @@ def test_layers_that_normalise_each_replica_by_itself_are_named_up_to_three():
         outputs = keras.layers.BatchNormalization(name=f"norm{number}")(outputs)
     made = keras.Model(inputs, keras.layers.Dense(1)(outputs))
     made.compile("adam", "mse")
-    assert kinds(made) == []
     lines = SimpleNamespace(
         of=lambda layer: f"model.py, line {layer.name[-1]}" if layer.name > "norm1" else ""
     )
-    [found] = traits_of(made, SimpleNamespace(batch_size=8, replicas=2), lines)
+    [found] = traits_of(made, SimpleNamespace(batch_size=8), lines)
     assert found.kind == "batch_norm"
     assert found.where == "norm0, norm1, norm2 (model.py, line 2) and 2 more"
 
@@ -70,7 +69,7 @@ def test_table_of_which_a_step_looks_up_little(monkeypatch, optimizer, batch_siz
     made = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.Concatenate()(towers)))
     made.compile(optimizer, "mse")
     made.optimizer.build(made.trainable_variables)
-    found = list(traits_of(made, SimpleNamespace(batch_size=batch_size, replicas=1), Definitions()))
+    found = list(traits_of(made, SimpleNamespace(batch_size=batch_size), Definitions()))
     assert [each.kind for each in found] == ["whole_table"] * told
     if told:
         assert found[0].where == "the layer 'left_table'"

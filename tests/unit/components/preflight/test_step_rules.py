@@ -34,7 +34,8 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             "hidden/kernel",
         ),
         ({"layers": (Layer(name="d", kind="Dense", dtype="float64"),)}, "float64", "error", "float32"),
-        ({"slice": FOUR_HOSTS, "train_files": 3}, "files", "error", "Beam shards"),
+        ({"slice": FOUR_HOSTS, "train_files": 3, "input_cache": "none"}, "files", "error", "Beam shards"),
+        ({"slice": FOUR_HOSTS, "train_files": 3}, "files", "warning", "train.input.cache: memory or file"),
         ({"slice": FOUR_HOSTS, "train_files": 6}, "files", "warning", "a multiple of 4"),
         ({"train_files": 4000, "train_bytes": 2**32}, "files", "warning", "100 MB"),
         (
@@ -201,6 +202,12 @@ def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):
 
 def test_as_many_files_as_hosts_are_right(case):
     assert findings(case(slice=FOUR_HOSTS, train_files=8)) == ()
+
+
+@pytest.mark.parametrize("cache", ["memory", "file"])
+@pytest.mark.parametrize("files", [3, 6])
+def test_files_that_every_host_reads_need_not_be_shared(case, cache, files):
+    assert findings(case(slice=FOUR_HOSTS, train_files=files, input_cache=cache)) == ()
 
 
 @pytest.mark.parametrize("place", ["US-CENTRAL1", "US", "NAM4"])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from slipway.components.preflight.question_and_answer import Trait
@@ -44,3 +46,6 @@ def test_batch_normalisation_by_replica_is_reported_where_tensorflow_trains(case
         each for each in findings(case(traits=traits, backend="tensorflow")) if each.rule == "batch_norm"
     ]
     assert "8 replicas normalises its own 128 examples" in found[0].message
+    one = replace(case().question.slice, devices=1)
+    alone = findings(case(traits=traits, backend="tensorflow", slice=one))
+    assert [each for each in alone if each.rule == "batch_norm"] == []

@@ -1,8 +1,13 @@
 import pytest
 
+from slipway.components.parameters import from_parameter
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.preflight_question import named_slices, step_settings
+from slipway.pipeline.wiring.preflight_question import (
+    named_slices,
+    node_settings,
+    step_settings,
+)
 
 
 def test_a_generation_stands_for_all_its_slices_rented_or_not():
@@ -31,3 +36,14 @@ def test_the_lengths_of_batches_are_asked_about_if_there_are_any(project):
     bucketed = read_assignments(["train.input.bucket_by_length={words: [64]}"])
     config = load_workload(file, sets=bucketed, root=project)
     assert step_settings(config)["bucket_by_length"] == {"words": [64]}
+
+
+def test_where_the_input_is_kept_is_told_if_the_workload_says_it(project):
+    file = project / "workloads" / "taxi" / "workload.yaml"
+
+    def training(*given):
+        sets = read_assignments(["train.tpu=v5e-16", "train.backend=jax", *given])
+        return from_parameter(node_settings(load_workload(file, sets=sets, root=project))["training"])
+
+    assert "input_cache" not in training()  # so that nodes that ran before stay cached
+    assert training("train.input.cache=file")["input_cache"] == "file"
