@@ -363,6 +363,11 @@ def a_train_step_of_tensorflow(features, _):
     return _taped(features)
 
 
+@right("backend", says="is not known. The train_step of Taped (", remedy="compute_loss", backend="tensorflow")
+def a_train_step_of_tensorflow_that_tensorflow_trains(features, _):
+    return _taped(features)
+
+
 class OfJax(keras.Model):
     """A train_step in JAX's form, which wants the weights of the rows, too."""
 

@@ -314,6 +314,11 @@ def with_a_step_of_jax_for_one_of_tensorflow(features, _):
     return _of(judged.StepOfJax, features, loss="mse")
 
 
+@mends("a_train_step_of_tensorflow_that_tensorflow_trains", "--set train.backend=jax", backend="jax")
+def with_compute_loss_in_jax(features, _):
+    return _of(OwnLoss, features)
+
+
 settles(
     "with_a_step_of_jax_trained_by_it",
     "a_train_step_of_jax_under_tensorflow",
