@@ -1036,6 +1036,19 @@ def vocabulary_beyond_all_memory(features, _):
     return answered(x, layers.GlobalAveragePooling1D()(codes))
 
 
+@right(
+    "does_not_fit",
+    "whole_table",
+    says="17.17 GiB",
+    **CODES,
+    remedy={"does_not_fit": "an optimizer with fewer numbers for each weight", "whole_table": "sgd"},
+)
+def numbers_of_adam_beyond_memory(features, _):
+    x = given(features, "int32")
+    codes = layers.Embedding(12_000_000, 128)(x)
+    return answered(x, layers.GlobalAveragePooling1D()(codes))
+
+
 # ------------------------------------------------------------------------- what is right
 @right()
 def sequential_without_input(features, _):

@@ -877,6 +877,21 @@ def with_far_fewer_rows(features, _):
     return _of_table(features, 100_000)
 
 
+settles(
+    "with_the_table_on_eight_devices",
+    "vocabulary_beyond_all_memory",
+    "a slice with more devices and train.model_parallel with a train.layout",
+    rules=("whole_table",),
+    slice="v5e-8",
+    settings={"model_parallel": 8, "layout": {"embedding/embeddings": ("model", None)}},
+)
+
+
+@mends("numbers_of_adam_beyond_memory", "sgd")
+def with_sgd_within_memory(features, _):
+    return _of_table(features, 12_000_000, "sgd")
+
+
 # ------------------------------------------------------------------------- settings and data of a training
 def plain(features, _):
     x = given(features)
