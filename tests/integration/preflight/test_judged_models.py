@@ -54,7 +54,7 @@ def judged_right(done) -> list[str]:
     return re.findall(r"^right +(\w+) ", done.stdout, re.MULTILINE)
 
 
-# In two parts, which two processes do at the same time; those after a remedy with the faulty ones.
+# In two parts, each of which ends before its time is up on a busy machine; what mends a fault is in its part.
 @pytest.mark.parametrize("part", [0, 1])
 def test_each_fault_is_told_and_gone_after_its_remedy_and_no_model_is_accused_falsely(
     project, jax_python, cases, part
