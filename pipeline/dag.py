@@ -54,6 +54,7 @@ from slipway.pipeline.config.statistics import StatisticsConfig
 from slipway.pipeline.wiring.beam_engine import beam_args
 from slipway.pipeline.wiring.beam_options import check_options
 from slipway.pipeline.wiring.gate_settings import (
+    class_names,
     data_gate_settings,
     model_gate_settings,
     reference_models_settings,
@@ -196,8 +197,8 @@ def build_pipeline(
         raw_label=config.data.label,
         sample_rows=config.data_gate.sample_rows,
         bless=(overrides or {}).get("bless", ""),
-        classes=list(config.transform.classes),
         pass_through=list(config.transform.apart),
+        **class_names(config),
         **model_gate_settings(config.evaluate),
     )
     endpoint = endpoint_settings(config)

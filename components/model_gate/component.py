@@ -48,6 +48,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     sample_rows: Parameter[int],
     bless: Parameter[str] = "",
     classes: Parameter[list[str]] = None,
+    output_classes: Parameter[dict[str, list[str]]] = None,
     serving: InputArtifact[ServingReport] = None,
     serving_limits: Parameter[dict[str, float]] = None,
     references: InputArtifact[ReferenceReport] = None,
@@ -70,6 +71,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
         bless: the reason for blessing the model despite all checks; empty: the checks decide.
         classes: names of the labels, in the order of their numbers; None: they have no names.
+        output_classes: the same by output, of a model with several; None: no output's labels have names.
         serving: ServingCheck's measurements; None if the workload disables this check.
         serving_limits: fields of `serving_rules.ServingLimits`; a missing field means no limit.
         references: the scores of other models on the same examples; None if the workload has none.
@@ -90,9 +92,10 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         name: {metric: Threshold(**fields) for metric, fields in group.items()}
         for name, group in thresholds.items()
     }
+    names = {"": classes} if classes else output_classes or {}
     checks, notes = threshold_checks(limits, slices, min_slice_rows=min_slice_rows)
     more_checks, more_notes = checks_of_outputs(
-        metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial, classes=classes or ()
+        metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial, classes=names
     )
     more_checks += answer_checks(evaluated.not_finite, overall.rows)
     more_checks += quantile_checks(metrics, overall)
@@ -127,7 +130,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         "telling_rows": {name: each.effective_rows for name, each in slices.items() if each.has_weights},
         "min_slice_rows": min_slice_rows,
         "answers": evaluated.answers,
-        "trivial": trivial_document(metrics, slices, classes or ()),
+        "trivial": trivial_document(metrics, slices, names),
         "serving": report,
         "reference_models": others,
     }

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal
 
 from slipway.components.metrics.definitions import metric_of, output_of
@@ -28,6 +29,8 @@ _SKEWED_SHARE = 0.95
 _ROUNDING = 1e-6
 
 BeatTrivial = Literal["one", "all", "none"]
+ClassNames = Mapping[str, Sequence[str]]
+NO_NAMES: ClassNames = MappingProxyType({})
 
 
 def checks_of_outputs(
@@ -36,9 +39,13 @@ def checks_of_outputs(
     overall: Measured,
     *,
     beat: BeatTrivial,
-    classes: Sequence[str] = (),
+    classes: ClassNames = NO_NAMES,
 ) -> tuple[list[Check], list[str]]:
-    """Run `trivial_checks` on each output by itself: every output must beat a constant answer."""
+    """Run `trivial_checks` on each output by itself: every output must beat a constant answer.
+
+    Args:
+        classes: names of the labels by output, in the order of their numbers; the only output is "".
+    """
     checks: list[Check] = []
     notes: list[str] = []
     for output in overall.labels_of_outputs or ("",):
@@ -47,7 +54,7 @@ def checks_of_outputs(
             {name: limits for name, limits in thresholds.items() if output_of(name) == output},
             overall.of_output(output),
             beat=beat,
-            classes=classes,
+            classes=classes.get(output, ()),
         )
         checks += [
             replace(check, metric=f"{output} label") if check.metric == "label" and output else check
@@ -99,13 +106,18 @@ def trivial_checks(
 
 
 def trivial_document(
-    metrics: Sequence[str], slices: Mapping[str, Measured], classes: Sequence[str] = ()
+    metrics: Sequence[str], slices: Mapping[str, Measured], classes: ClassNames = NO_NAMES
 ) -> Mapping[str, object]:
-    """Return all trivial values, overall (metric -> trivial model -> value) and by slice, for the verdict."""
+    """Return all trivial values, overall (metric -> trivial model -> value) and by slice, for the verdict.
+
+    Args:
+        classes: as in `checks_of_outputs`.
+    """
     found: dict[str, dict[str, dict[str, float | None]]] = {"overall": {}, "slices": {}}
     overall = slices.get(OVERALL, Measured({}, {}, None))
     for output in overall.labels_of_outputs or ("",):
-        _add_trivial(found, [name for name in metrics if output_of(name) == output], slices, output, classes)
+        names = [name for name in metrics if output_of(name) == output]
+        _add_trivial(found, names, slices, output, classes.get(output, ()))
     return found if found["overall"] or overall.labels or overall.labels_of_outputs else {}
 
 

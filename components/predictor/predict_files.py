@@ -1,7 +1,8 @@
 """The Beam DoFn that predicts the rows of a file with a SavedModel, in batches, and writes lines of JSON.
 
 <folder>/predictions-00000-of-00002.jsonl   {"row": 0, "prediction": [0.83]}, in the order of the file; with
-                                            "class": "yes" if the classes have names, and
+                                            "class": "yes" if the classes have names (of several
+                                            outputs {"tip": "yes"}), and
                                             "columns": {"id": "p7"} if columns are passed through
 <folder>/rejects-00000-of-00002.jsonl       {"row": 7, "reason": "not a number", ...}
 
@@ -25,7 +26,7 @@ import orjson
 
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.predictor.input_columns import InputError
-from slipway.components.saved_model.class_names import class_names
+from slipway.components.saved_model.class_names import Classes, class_names, names_of_rows
 from slipway.components.saved_model.loading import LoadedModel, WrongInputError
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
 
@@ -129,7 +130,7 @@ class PredictFile(beam.DoFn):
     Args:
         model_folder: of a verified SavedModel.
         read: yields the rows of a file; must be picklable for the workers.
-        classes: names of the classes that the answers refer to, see `class_names`; empty: there are none.
+        classes: names of the classes that the answers refer to, see `classes_of_answers`; None: none.
         pass_through: columns of the rows to write beside each answer, see `columns_of`.
         logged: the logging of the answers; None: they are not logged.
     """
@@ -139,7 +140,7 @@ class PredictFile(beam.DoFn):
         model_folder: str,
         folder: str,
         read: Callable[[InputTask], Iterable[Rows]],
-        classes: Sequence[str] = (),
+        classes: Classes | None = None,
         pass_through: Mapping[str, type] | None = None,
         *,
         logged: Logging | None = None,
@@ -148,7 +149,7 @@ class PredictFile(beam.DoFn):
         self._requests: Log | None = None
         self._pass_through = dict(pass_through or {})
         self._model_folder, self._folder = model_folder, folder
-        self._read, self._classes = read, classes
+        self._read, self._classes = read, dict(classes or {})
         self._model: LoadedModel | None = None
 
     def setup(self) -> None:
@@ -233,12 +234,19 @@ class PredictFile(beam.DoFn):
             self._requests.close()
             self._requests = None
 
-    def _names(self, answers: list[Any]) -> list[str | None]:
-        """Return the class of each answer that is not an error."""
+    def _names(self, answers: list[Any]) -> list[Any]:
+        """Return the class of each answer that is not an error; of several outputs those by output."""
         sound = [answer for answer in answers if not isinstance(answer, WrongInputError)]
         if not self._classes or not sound:
             return []
-        return class_names(np.array(sound, dtype=np.float64), self._classes)
+        is_one = not isinstance(sound[0], dict)
+        by_output = {
+            output: class_names(
+                np.array([each if is_one else each[output] for each in sound], dtype=np.float64), classes
+            )
+            for output, classes in self._classes.items()
+        }
+        return names_of_rows(by_output, has_one_output=is_one)
 
 
 def predict_files(
@@ -248,7 +256,7 @@ def predict_files(
     folder: Path,
     read: Callable[[InputTask], Iterable[Rows]],
     beam_args: list[str],
-    classes: Sequence[str] = (),
+    classes: Classes | None = None,
     pass_through: Mapping[str, type] | None = None,
     logged: Logging | None = None,
 ) -> Counts:
@@ -257,7 +265,7 @@ def predict_files(
     Args:
         model_folder: of a verified SavedModel.
         folder: gets the files that the module describes; must exist.
-        classes: names of the classes that the answers refer to; empty: there are none.
+        classes: names of the classes that the answers refer to, see `classes_of_answers`; None: none.
         pass_through: columns of the rows to write beside each answer, see `columns_of`.
         logged: the logging of the answers; None: they are not logged.
 

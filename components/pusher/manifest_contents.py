@@ -23,6 +23,7 @@ class About(TypedDict, total=False):
     Attributes:
         model, preprocessing_fn: dotted paths.
         classes: names in the order of the label's codes.
+        output_classes: the same by output, of a model with several.
         task: the model's purpose in the terms of the Hugging Face Hub, e.g. `tabular-classification`.
         pretrained: the file of weights that the training began with: its path and its sha256.
     """
@@ -34,6 +35,7 @@ class About(TypedDict, total=False):
     model: str
     preprocessing_fn: str
     classes: list[str]
+    output_classes: dict[str, list[str]]
     task: str
     pretrained: dict[str, str]
 
@@ -112,13 +114,14 @@ class Provenance(TypedDict, total=False):
         code: one SHA-256 for each package of code, by its name.
         metrics: overall, by name; `slices`: by slice and name.
         exports: the `exports.json` of the model's smaller forms.
-        task, pretrained: as in `About`.
+        classes, output_classes, task, pretrained: as in `About`.
     """
 
     workload: str
     description: str
     label: str
     classes: list[str]
+    output_classes: dict[str, list[str]]
     task: str
     run: str
     pushed_at: str

@@ -52,6 +52,7 @@ def collect_provenance(
         "description": about.get("description", ""),
         "label": about.get("label", ""),
         "classes": list(about.get("classes", ())),
+        "output_classes": dict(about.get("output_classes", {})),
         "task": about.get("task", ""),
         "run": os.environ.get(RUN_VARIABLE, ""),
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),

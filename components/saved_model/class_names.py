@@ -1,4 +1,4 @@
-"""Names the class that a model predicts. Pure."""
+"""Names the classes that a model predicts, of one output or of each of several. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,28 +12,47 @@ from slipway.components.saved_model.signatures import Signature
 _HALF = 0.5
 
 
-def classes_of(provenance: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the class names in a version's manifest; none if it holds no list of text."""
-    found = provenance.get("classes")
-    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
-        return ()
-    return tuple(found)
+Classes = Mapping[str, tuple[str, ...]]
+"""By output, the names of its classes in the order of their codes."""
 
 
-def names_classes(classes: Sequence[str], signature: Signature) -> bool:
-    """Return True if the answers of a signature refer to these classes.
+def classes_of(provenance: Mapping[str, object]) -> Classes:
+    """Return the class names in a version's manifest by output; the only output has the name "".
+
+    What is not a list of text is left out.
+    """
+    several = provenance.get("output_classes")
+    named = {"": provenance.get("classes"), **(several if isinstance(several, Mapping) else {})}
+    return {
+        output: tuple(names)
+        for output, names in named.items()
+        if isinstance(names, list | tuple) and names and all(isinstance(name, str) for name in names)
+    }
+
+
+def classes_of_answers(classes: Classes, signature: Signature) -> Classes:
+    """Return the class names that the answers of a signature refer to, by the signature's own outputs.
 
     Args:
-        classes: in the order of their codes.
+        classes: as `classes_of` returns them.
 
     Returns:
-        True if it has one output, with a number for each class, or one number for two classes.
+        An entry for each output that has names, and a number for each of them, or one number for two.
     """
-    shapes = [tensor.shape for tensor in signature.outputs.values()]
-    if not classes or len(shapes) != 1 or shapes[0] is None or len(shapes[0]) != 2:
+    outputs = signature.outputs
+    if len(outputs) == 1:
+        classes = dict.fromkeys(outputs, classes.get("", ()))
+    return {
+        name: classes[name]
+        for name, tensor in outputs.items()
+        if name in classes and _fits(classes[name], tensor.shape)
+    }
+
+
+def _fits(classes: Sequence[str], shape: Sequence[int | None] | None) -> bool:
+    if not classes or shape is None or len(shape) != 2:
         return False
-    width = shapes[0][1]
-    return width == len(classes) > 1 or (width == 1 and len(classes) == 2)
+    return shape[1] == len(classes) > 1 or (shape[1] == 1 and len(classes) == 2)
 
 
 def class_codes(answers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -59,3 +78,15 @@ def class_names(answers: npt.NDArray[Any], classes: Sequence[str]) -> list[str |
     codes = class_codes(answers)
     sound = np.isfinite(answers).all(axis=1)
     return [classes[code] if ok else None for code, ok in zip(codes.tolist(), sound.tolist(), strict=True)]
+
+
+def names_of_rows(names: Mapping[str, Sequence[str | None]], *, has_one_output: bool) -> list[Any]:
+    """Return for each row the name of its class, or of several outputs the names by output.
+
+    Args:
+        names: by output, the name of each row's class; at least one output.
+    """
+    if has_one_output:
+        [only] = names.values()
+        return list(only)
+    return [dict(zip(names, row, strict=True)) for row in zip(*names.values(), strict=True)]

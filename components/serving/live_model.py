@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from slipway.components.errors import ComponentError
-from slipway.components.saved_model.class_names import classes_of
+from slipway.components.saved_model.class_names import Classes, classes_of
 from slipway.components.saved_model.digest import MANIFEST
 from slipway.components.saved_model.loading import LoadedModel
 
@@ -41,13 +41,12 @@ class Served:
     """A version that answers requests.
 
     Attributes:
-        classes: names of the classes that its answers refer to, in the order of their codes; (): there are
-            none.
+        classes: names of the classes that its answers refer to, see `classes_of`.
     """
 
     version: int
     model: LoadedModel
-    classes: tuple[str, ...] = ()
+    classes: Classes = field(default_factory=dict)
 
 
 @dataclass

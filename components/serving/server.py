@@ -16,7 +16,7 @@ import numpy.typing as npt
 import orjson
 
 from slipway.components.errors import ComponentError
-from slipway.components.saved_model.class_names import class_names, names_classes
+from slipway.components.saved_model.class_names import class_names, classes_of_answers, names_of_rows
 from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.serving.client_connection import HeaderLines, PatientSocket
 from slipway.components.serving.connection_limit import Places
@@ -291,7 +291,9 @@ def _predicted(
     except RecursionError as error:
         raise RequestError("The request is nested too deeply.") from error
     said = answer(outputs, by_row=by_row)
-    if names_classes(served.classes, served.model.signatures[name]):
-        [array] = outputs.values()
-        said["classes"] = class_names(array, served.classes)  # in addition to TF Serving's response
+    if classes := classes_of_answers(served.classes, served.model.signatures[name]):
+        # In addition to TF Serving's response, and in its form.
+        named = {output: class_names(outputs[output], each) for output, each in classes.items()}
+        is_one = len(outputs) == 1
+        said["classes"] = names_of_rows(named, has_one_output=is_one) if by_row or is_one else named
     return said, arrays, outputs

@@ -228,4 +228,5 @@ def _are_classes(config: WorkloadConfig, outputs: int) -> bool:
     if outputs > 1:
         return not config.evaluate.quantiles
     metrics = {metric_of(name).class_name for name in config.evaluate.metrics}
-    return len(config.transform.classes) == _TWO or bool(metrics & (CONFUSION.keys() | CURVES))
+    classes = config.transform.classes_by_output.get("", ())
+    return len(classes) == _TWO or bool(metrics & (CONFUSION.keys() | CURVES))

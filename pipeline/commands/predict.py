@@ -23,7 +23,7 @@ from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.version_store import UntrustedError, version_store_at
 from slipway.components.request_log.request_log import LogSettings, RequestLog
-from slipway.components.saved_model.class_names import classes_of, names_classes
+from slipway.components.saved_model.class_names import classes_of, classes_of_answers
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
 from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.commands.model_columns import (
@@ -284,16 +284,14 @@ def _predict(
     reader = Reader(
         reading.files, reading.options, columns, schema, needed_columns(manifest), reading.pass_through
     )
-    classes = classes_of(manifest.provenance) if manifest else ()
-    if not names_classes(classes, signatures[SERVING_DEFAULT]):
-        classes = ()
+    classes = classes_of(manifest.provenance) if manifest else {}
     return predict_files(
         [file.name for file in reading.files],
         model_folder=model,
         folder=folder,
         read=reader,
         beam_args=without_ports(beam_args),
-        classes=classes,
+        classes=classes_of_answers(classes, signatures[SERVING_DEFAULT]),
         pass_through={name: _KINDS.get(schema.get(name), str) for name in reading.pass_through},
         logged=Logging(functools.partial(RequestLog, log.settings), log.version) if log.settings else None,
     )

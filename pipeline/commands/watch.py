@@ -121,8 +121,8 @@ def metrics_and_labels(config: WorkloadConfig, late: LateLabels) -> tuple[list[s
             "quantiles or groups.",
             hint="leave out --labels",
         )
-    label = config.transform.labels[0]
-    return names, read_labels(late.file, key=late.key, label=label, classes=config.transform.classes)
+    label, classes = config.transform.labels[0], config.transform.classes_by_output.get("", ())
+    return names, read_labels(late.file, key=late.key, label=label, classes=classes)
 
 
 def _with_live(

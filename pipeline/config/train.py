@@ -18,6 +18,7 @@ from pydantic_core.core_schema import (
     plain_serializer_function_ser_schema,
 )
 
+from slipway.components.nearest import nearest
 from slipway.components.trainer.job import BALANCED, TrainingJob
 from slipway.components.trainer.labels import columns_of, served_label_columns
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
@@ -129,6 +130,44 @@ class _BalancedOrKeys:
 
 ClassWeights = Annotated[dict[str, float] | str, _BalancedOrKeys()]
 
+
+class _NamesOrKeys:
+    """Accepts a list for each key besides a list; pydantic's own union would report each error twice."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_wrap_validator_function(
+            self._read,
+            handler(Texts),
+            # Serialized unchanged: the list's serializer would warn of a mapping.
+            serialization=plain_serializer_function_ser_schema(lambda value: value),
+        )
+
+    @staticmethod
+    def _read(
+        value: Any, names: Callable[..., tuple[str, ...]]
+    ) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+        if not isinstance(value, dict):
+            return names(value)
+        found = {key: names(each, key) for key, each in value.items()}
+        for key, each in found.items():
+            if len(each) < 2:
+                raise KeyRuleError("must name the classes of this output, two or more, or be left out", key)
+        return found
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        names = handler(schema)
+        of_outputs = {
+            "additionalProperties": False,
+            "patternProperties": {SNAKE_NAME: {**names, "minItems": 2}},
+            "type": "object",
+        }
+        return {"anyOf": [names, of_outputs]}
+
+
+ClassNames = Annotated[tuple[str, ...] | dict[str, tuple[str, ...]], _NamesOrKeys()]
+
 _BOOSTED_TREES = "slipway.components.trainer.models.boosted_trees.build_model"
 
 ImageShape = Annotated[
@@ -169,10 +208,11 @@ class TransformConfig(Section):
         "not need them, the evaluation can slice by them, and predict copies them to its output.",
         examples=[["customer_id"]],
     )
-    classes: Texts = Field(
+    classes: ClassNames = Field(
         default=(),
         description="Names of the label's classes, in the order of the codes 0, 1, ... that preprocessing_fn "
-        "gives them; a pushed version names them in its predictions. null: numbers only.",
+        "gives them; a pushed version names them in its predictions. With several outputs a list for each "
+        "that has names: {payment: [cash, card]}. []: numbers only.",
         examples=[["setosa", "versicolor", "virginica"]],
     )
 
@@ -188,6 +228,13 @@ class TransformConfig(Section):
         return () if isinstance(answers, str) else tuple(answers)
 
     @property
+    def classes_by_output(self) -> dict[str, tuple[str, ...]]:
+        """The names of the classes of each output that has them; the only output has the name ""."""
+        if isinstance(self.classes, dict):
+            return self.classes
+        return {"": self.classes} if self.classes else {}
+
+    @property
     def apart(self) -> tuple[str, ...]:
         """The columns, besides the label, that are not inputs of the model, including group and weight."""
         named = (each for each in (self.group, self.weight) if each is not None)
@@ -201,8 +248,7 @@ class TransformConfig(Section):
 
     @model_validator(mode="after")
     def _apart_from_the_label(self) -> Self:
-        if self.classes and self.outputs:
-            raise KeyRuleError("names the classes of one label, but transform.label names several", "classes")
+        self._check_classes()
         if self.weight is not None and self.weight in self.labels:
             raise KeyRuleError("is transform.label as well; a label cannot be its own weight", "weight")
         for index, name in enumerate(self.pass_through):
@@ -213,6 +259,26 @@ class TransformConfig(Section):
                     "is the label, which is not an input anyway; remove it here", "pass_through", index
                 )
         return self
+
+    def _check_classes(self) -> None:
+        is_by_output = isinstance(self.classes, dict)
+        if self.classes and is_by_output and not self.outputs:
+            words = "names classes by output, but transform.label names one output; write the list alone"
+            raise KeyRuleError(words, "classes")
+        if self.classes and self.outputs and not is_by_output:
+            words = f"write a list for each output that has names: {{{self.outputs[0]}: [a, b]}}"
+            raise KeyRuleError(
+                f"names the classes of one label, but transform.label names several; {words}", "classes"
+            )
+        for output, names in self.classes_by_output.items():
+            path = ("classes", output) if is_by_output else ("classes",)
+            if is_by_output and output not in self.outputs:
+                near = nearest(output, list(self.outputs))
+                there = f"nearest: {near}" if near else f"there are: {', '.join(self.outputs)}"
+                raise KeyRuleError(f"no output of transform.label; {there}", *path)
+            if len(set(names)) < len(names):
+                twice = next(index for index, name in enumerate(names) if name in names[:index])
+                raise KeyRuleError("given twice; each code needs a name of its own", *path, twice)
 
 
 _OBJECT = re.compile(r"gs://[\w.-]+/[^?#]+")

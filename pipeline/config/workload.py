@@ -171,7 +171,7 @@ class WorkloadConfig(Section):
 
     @model_validator(mode="after")
     def _class_weights_name_classes(self) -> Self:
-        weights, classes = self.train.class_weights, self.transform.classes
+        weights, classes = self.train.class_weights, self.transform.classes_by_output.get("", ())
         for name in weights if isinstance(weights, dict) else ():
             if classes and name not in classes:
                 near = nearest(name, list(classes))

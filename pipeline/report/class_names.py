@@ -27,11 +27,11 @@ def class_names(record: RunRecord) -> tuple[str, ...]:
         OSError, ValueError: a file of the TransformGraph cannot be read.
     """
     settings = record.target.settings or KeptSettings()
-    if settings.transform.classes:
-        return settings.transform.classes
-    label, raw_label = settings.transform.label, settings.data.label
-    if not isinstance(label, str):  # the model has several outputs
-        return ()
+    label, raw_label, classes = settings.transform.label, settings.data.label, settings.transform.classes
+    if not isinstance(label, str) or isinstance(classes, dict):
+        return ()  # the model has several outputs, of which the page has no pictures
+    if classes:
+        return classes
     for folder in folders(record, "TransformGraph"):
         if label and (names := _vocabulary(folder, label, (label, raw_label))):
             return names

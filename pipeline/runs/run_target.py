@@ -24,7 +24,7 @@ IR_NAME = "pipeline.pb"
 class KeptTransform:
     """The names of the label's classes, and of the transformed label, by output if there are several."""
 
-    classes: tuple[str, ...] = ()
+    classes: tuple[str, ...] | dict[str, tuple[str, ...]] = ()
     label: str | dict[str, str] | list[str] = ""
 
 

@@ -89,6 +89,18 @@ def tasks(config: WorkloadConfig) -> dict[str, str]:
     return {output: "classes" if output in of_classes else "numbers" for output in _labels(config)}
 
 
+def class_names(config: WorkloadConfig) -> dict[str, object]:
+    """Return `transform.classes` by the names that the ModelGate and manifests have for it.
+
+    Returns:
+        `classes`, the names of an only output's classes, perhaps empty; and, if any of several outputs has
+        names, `output_classes`, by output.
+    """
+    named = {output: list(names) for output, names in config.transform.classes_by_output.items()}
+    only = named.pop("", [])
+    return {"classes": only, **({"output_classes": named} if named else {})}
+
+
 def judges_age(config: WorkloadConfig) -> bool:
     """Return True if the data gate's verdict may change from one day to the next."""
     freshness = config.data_gate.freshness

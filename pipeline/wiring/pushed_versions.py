@@ -14,7 +14,7 @@ from slipway.components.pusher.signing_keys import (
 )
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
-from slipway.pipeline.wiring.gate_settings import tasks
+from slipway.pipeline.wiring.gate_settings import class_names, tasks
 from slipway.pipeline.wiring.trainer_settings import pretrained_weights
 
 
@@ -85,7 +85,6 @@ def trust_in(path: str, workload: str = "") -> Trust:
 
 def about_model(config: WorkloadConfig) -> dict[str, object]:
     """Return the workload's entries in the manifest and the model card of its versions."""
-    classes = config.transform.classes
     return {
         "workload": config.name,
         "description": config.description,
@@ -93,7 +92,7 @@ def about_model(config: WorkloadConfig) -> dict[str, object]:
         "label": config.data.label,
         "model": config.train.model,
         "preprocessing_fn": config.transform.preprocessing_fn,
-        **({"classes": list(classes)} if classes else {}),
+        **{key: names for key, names in class_names(config).items() if names},
         **({"task": task} if (task := _hub_task(config)) else {}),
         **({"pretrained": dict(pretrained)} if (pretrained := pretrained_weights(config)) else {}),
     }

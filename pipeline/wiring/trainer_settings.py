@@ -11,7 +11,7 @@ from slipway.pipeline.errors import ConfigError
 
 def class_weights(config: WorkloadConfig) -> dict[str, float] | str | None:
     """Return `train.class_weights` keyed by each class's code, as text; `balanced` and None are unchanged."""
-    weights, classes = config.train.class_weights, config.transform.classes
+    weights, classes = config.train.class_weights, config.transform.classes_by_output.get("", ())
     if not isinstance(weights, dict):
         return weights
     return {str(classes.index(name)) if classes else name: weight for name, weight in weights.items()}

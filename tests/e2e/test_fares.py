@@ -37,6 +37,8 @@ def test_each_head_has_metrics_and_passes_its_own_gate(record):
     verdict = json.loads(Path(blessing["uri"], "verdict.json").read_text(encoding="utf-8"))
     assert verdict["blessed"]
     assert {check["metric"] for check in verdict["checks"]} > set(METRICS), "each beats a constant answer"
+    [accuracy] = [check for check in verdict["checks"] if check["metric"] == "tip/binary_accuracy"]
+    assert "(always answering small)" in accuracy["required"], "the workload names the classes of this head"
     assert set(verdict["slices"]["payment_type=Cash"]) > {"cost/mean_absolute_error", "tip/binary_accuracy"}
 
 
@@ -57,6 +59,7 @@ def test_predictions_are_by_output_beside_the_columns_that_are_passed_through(
     for line in found:
         assert {name: len(answer) for name, answer in line["prediction"].items()} == {"cost": 1, "tip": 1}
         assert 0 <= line["prediction"]["tip"][0] <= 1
+        assert line["class"] == {"tip": "big" if line["prediction"]["tip"][0] > 0.5 else "small"}
     fares = [float(line.split(",")[lines[0].split(",").index("fare")]) for line in lines[1:]]
     assert [line["columns"]["fare"] for line in found] == pytest.approx(fares)
     assert [line["columns"]["trip_miles"] for line in found] == [None] * 3, "no file must have them"

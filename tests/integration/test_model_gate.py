@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -59,6 +60,7 @@ def judged(tmp_path_factory):
         metrics=("auc", "binary_accuracy"),
         model_uri="models/7",
         data=None,
+        named=None,
         **thresholds,
     ):
         model, evaluation, blessing = Model(), ModelEvaluation(), ModelBlessing()
@@ -75,6 +77,7 @@ def judged(tmp_path_factory):
             min_slice_rows=100,
             sample_rows=50_000,
             **(data or {}),
+            **(named or {}),
         )
         return blessing
 
@@ -308,6 +311,30 @@ def test_model_that_has_not_learned_is_refused_though_it_meets_its_threshold(tmp
     assert "auc 0.5, needs above 0.6" in said
     assert "binary_accuracy 0.77, needs above 0.77 (always answering 0)" in said
     assert "threshold binary_accuracy.min 0.6, needs above 0.77" in verdict["warnings"][0]
+
+
+def test_each_of_several_outputs_has_classes_of_its_own_names(monkeypatch, tmp_path, judged):
+    from slipway.components.model_gate.evaluation import Evaluation
+    from slipway.components.model_gate.trivial_scores import LabelStatistics
+
+    found = {"example_count": 100.0}
+    for output, counts in {"tip": {0: 77, 1: 23}, "paid": {0: 40, 1: 60}, "day": {0: 70, 1: 30}}.items():
+        labels = asdict(LabelStatistics.of_counts(counts))
+        found |= {f"{output}/label_{key}": value for key, value in labels.items() if value is not None}
+        found[f"{output}/binary_accuracy"] = 0.99
+    module = "slipway.components.model_gate.component"
+    monkeypatch.setattr(f"{module}.read_evaluation", lambda _uri: Evaluation({"overall": found}, {}))
+    named = {"output_classes": {"paid": ["cash", "card"], "tip": ["small", "big"]}}
+    metrics = [name for name in found if name.endswith("/binary_accuracy")]
+    blessing = judged(tmp_path, metrics=metrics, named=named)
+    verdict = json.loads(Path(blessing.uri, "verdict.json").read_text(encoding="utf-8"))
+    required = {check["metric"]: check["required"] for check in verdict["checks"]}
+    assert required == {
+        "tip/binary_accuracy": "above 0.77 (always answering small)",
+        "paid/binary_accuracy": "above 0.6 (always answering card)",
+        "day/binary_accuracy": "above 0.7 (always answering 0)",
+    }
+    assert verdict["trivial"]["overall"]["paid/binary_accuracy"] == {"always answering card": 0.6}
 
 
 def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():

@@ -352,5 +352,5 @@ def _listings() -> tuple[bytes, ...]:
 
 
 def _manifests() -> tuple[bytes, ...]:
-    provenance = {"workload": "taxi", "classes": ["no", "yes"]}
+    provenance = {"workload": "taxi", "classes": ["no", "yes"], "output_classes": {"tip": ["no", "yes"]}}
     return (Manifest({"saved_model.pb": FileEntry(sha256="0" * 64, bytes=3)}, provenance).to_bytes(),)

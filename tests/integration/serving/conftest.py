@@ -13,21 +13,31 @@ from slipway.components.pusher.version_store import version_store_at
 
 @pytest.fixture(scope="session")
 def saved_model(tmp_path_factory):
-    """Makes a SavedModel whose answer to a row is fare * factor; fare is needed, company may be empty."""
+    """Makes a SavedModel whose answer to a row is fare * factor; fare is needed, company may be empty.
+
+    With `heads` it answers that as `cost`, and as `payment` the probabilities of three classes: below a fare
+    of 1 the first is the most probable, above it the last.
+    """
     from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
     tf = import_tensorflow()
     made = {}
 
     class Linear(tf.Module):
-        def __init__(self, factor):
+        def __init__(self, factor, heads):
             super().__init__()
-            self.factor = tf.Variable(float(factor))
+            self.factor, self.heads = tf.Variable(float(factor)), heads
+
+        def answers(self, fare):
+            cost = fare * self.factor
+            if not self.heads:
+                return {"outputs": cost}
+            return {"cost": cost, "payment": tf.nn.softmax(tf.concat([2 - fare, fare * 0 + 1, fare], axis=1))}
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
         def serving_default(self, examples):
             spec = {"fare": tf.io.FixedLenFeature([1], tf.float32), "company": tf.io.VarLenFeature(tf.string)}
-            return {"outputs": tf.io.parse_example(examples, spec)["fare"] * self.factor}
+            return self.answers(tf.io.parse_example(examples, spec)["fare"])
 
         @tf.function(
             input_signature=[
@@ -36,16 +46,17 @@ def saved_model(tmp_path_factory):
             ]
         )
         def serve_raw(self, fare, company):
-            return {"outputs": fare * self.factor + 0.0 * tf.cast(tf.strings.length(company), tf.float32)}
+            return self.answers(fare + 0.0 * tf.cast(tf.strings.length(company), tf.float32))
 
-    def make(factor):
-        if factor not in made:
-            folder = tmp_path_factory.mktemp("model") / str(factor)
-            module = Linear(factor)
+    def make(factor, *, heads=False):
+        name = f"{factor}{'-heads' * heads}"
+        if name not in made:
+            folder = tmp_path_factory.mktemp("model") / name
+            module = Linear(factor, heads)
             signatures = {"serving_default": module.serving_default, "serve_raw": module.serve_raw}
             tf.saved_model.save(module, str(folder), signatures=signatures)
-            made[factor] = folder
-        return made[factor]
+            made[name] = folder
+        return made[name]
 
     return make
 
@@ -57,7 +68,7 @@ def base(tmp_path):
 
 @pytest.fixture
 def pushed(saved_model, base):
-    """Pushes the model with that factor; returns its version."""
+    """Pushes the model with that factor, with two outputs if `heads`; returns its version."""
     provenance = {
         "workload": "toy",
         "schema": {
@@ -65,8 +76,8 @@ def pushed(saved_model, base):
             "needed": ["fare"],
         },
     }
-    return lambda factor, extras=NO_EXTRAS, **more: publish(
-        saved_model(factor), base=base, provenance={**provenance, **more}, extras=extras
+    return lambda factor, extras=NO_EXTRAS, heads=False, **more: publish(
+        saved_model(factor, heads=heads), base=base, provenance={**provenance, **more}, extras=extras
     )
 
 

@@ -229,6 +229,15 @@ def test_predictions_name_the_class_where_the_workload_names_them(run, pushed, t
     assert capfd.readouterr().err.splitlines()[0] == f"toy version {version}: predicts {file}"
 
 
+def test_predictions_of_several_outputs_name_the_class_of_each_that_has_names(run, pushed, tmp_path):
+    pushed(2, heads=True, output_classes={"payment": ["cash", "card", "app"], "cost": ["a", "b", "c"]})
+    file = tmp_path / "in.csv"
+    file.write_text("fare,company\n0.5,a\n3,b\ninf,c\n", encoding="utf-8")
+    found = lines(run(file).folder, "predictions")
+    assert [each["class"] for each in found] == [{"payment": "cash"}, {"payment": "app"}, {"payment": None}]
+    assert found[0]["prediction"]["cost"] == [1.0]
+
+
 def test_names_that_are_not_those_of_the_answers_are_not_told(run, pushed, tmp_path):
     pushed(3, classes=["a", "b", "c"])
     (tmp_path / "in.csv").write_text("fare,company\n1,a\n", encoding="utf-8")

@@ -59,6 +59,18 @@ def test_answers_name_the_class_where_the_workload_names_them(serve, pushed):
     assert (status, answer["classes"]) == (200, ["no", "yes"])
 
 
+def test_answers_of_several_outputs_name_the_class_of_each_that_has_names(serve, pushed):
+    pushed(2, heads=True, output_classes={"payment": ["cash", "card", "app"]})
+    client = serve()
+    status, answer = client.predict(0.5)
+    assert (status, answer["classes"]) == (200, [{"payment": "cash"}])
+    assert answer["predictions"][0].keys() == {"cost", "payment"}
+    columns = {"signature_name": "serve_raw", "inputs": {"fare": [[0.5], [3.0]], "company": [["a"], ["b"]]}}
+    status, answer = client.ask("POST", "/v1/models/toy:predict", columns)
+    assert (status, answer["classes"]) == (200, {"payment": ["cash", "app"]})
+    assert answer["outputs"]["cost"] == [[1.0], [6.0]]
+
+
 def test_what_is_answered_is_logged_in_the_columns_that_are_named(serve, pushed, tmp_path):
     version = pushed(3).version
     log = BackgroundLog(RequestLog(LogSettings(str(tmp_path / "log"), ("fare",), ids=True)), tell=print)

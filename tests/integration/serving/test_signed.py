@@ -144,7 +144,7 @@ def test_served_class_names_are_those_that_were_checked_with_the_model(swap, con
     base = str(swap(before=False).parent)
     live = LiveModel(version_store_at(base, trusted_versions(config)), tell=lambda line: None)
     live.close()
-    assert live.served.classes == ("no", "yes")
+    assert live.served.classes == {"": ("no", "yes")}
 
 
 def test_predicted_class_is_named_as_was_checked_with_the_model(swap, answered):

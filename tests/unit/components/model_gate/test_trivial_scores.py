@@ -206,7 +206,7 @@ def test_classes_are_reported_by_their_names():
     [one] = check({"auc": 0.9}, labels=LabelStatistics.of_counts({1: 500}), classes=("stays", "goes"))
     assert one.found == "is always goes"
     slices = {"overall": Measured({}, {}, TAXI)}
-    document = trivial_document(["binary_accuracy"], slices, ("stays", "goes"))
+    document = trivial_document(["binary_accuracy"], slices, {"": ("stays", "goes")})
     assert list(document["overall"]["binary_accuracy"]) == ["always answering stays"]
 
 
@@ -414,7 +414,7 @@ def test_a_model_of_one_output_is_checked_as_it_is():
     given = ["binary_accuracy", "auc"], {"auc": Threshold(min=0.4)}, overall
     for beat in ("one", "all", "none"):
         for classes in ((), ("no", "yes")):
-            of_outputs = checks_of_outputs(*given, beat=beat, classes=classes)
+            of_outputs = checks_of_outputs(*given, beat=beat, classes={"": classes})
             assert of_outputs == trivial_checks(*given, beat=beat, classes=classes)
 
 
@@ -425,13 +425,20 @@ def test_each_output_is_checked_by_its_own_metrics_and_thresholds():
         ["tip/auc"],
         {"tip/auc": Threshold(min=0.6), "paid/binary_accuracy": Threshold(min=0.5)},
     )
-    checks, notes = checks_of_outputs(names, thresholds, overall, beat="none", classes=("no", "yes"))
+    named = {"paid": ("no", "yes"), "tip": ("small", "big")}
+    checks, notes = checks_of_outputs(names, thresholds, overall, beat="none", classes=named)
     assert [(check.metric, check.stops) for check in checks] == [
         ("tip/auc", False),
         ("threshold paid/binary_accuracy.min", False),
     ]
     assert "always answering yes" in checks[1].reason
     assert notes == ["paid: none of evaluate.metrics has a known trivial value to compare with"]
+    told = trivial_document(["paid/binary_accuracy"], {"overall": overall}, named)["overall"]
+    assert told == {"paid/binary_accuracy": {"always answering yes": 0.6}}
+    numbered, _ = checks_of_outputs(
+        names, thresholds, overall, beat="none", classes={"tip": ("small", "big")}
+    )
+    assert "always answering 1 " in numbered[1].reason
     unknown = replace(overall, labels_of_outputs={"tip": TAXI, "paid": TAXI, "cost": TAXI})
     _, notes = checks_of_outputs(names, {}, unknown, beat="one")
     assert [note.partition(": ")[0] for note in notes] == ["paid", "cost"]

@@ -94,6 +94,28 @@ def test_columns_that_pass_through_are_written_beside_each_answer(monkeypatch, t
     ]
 
 
+@pytest.mark.parametrize(
+    ("outputs", "classes", "named"),
+    [
+        (("kind",), {"kind": ("a", "b")}, ["b", None, "a"]),
+        (("kind", "size"), {"kind": ("a", "b")}, [{"kind": "b"}, {"kind": None}, {"kind": "a"}]),
+        (
+            ("kind", "size"),
+            {"size": ("no", "yes"), "kind": ("a", "b")},
+            [{"size": "yes", "kind": "b"}, {"size": None, "kind": None}, {"size": "no", "kind": "a"}],
+        ),
+    ],
+)
+def test_classes_are_named_by_output_where_there_are_several(monkeypatch, tmp_path, outputs, classes, named):
+    monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Answers(*outputs))
+    records = [json.dumps(row).encode() for row in ([0.2, 0.8], [math.nan, 1.0], [0.6, 0.4])]
+    step = PredictFile("model", str(tmp_path), lambda _task: [Rows(records, np.arange(3), [])], classes)
+    step.setup()
+    list(step.process(InputTask(0, "rows.csv", 1)))
+    written = (tmp_path / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["class"] for line in written] == named
+
+
 def test_counts_of_files_add_up():
     total = Counts(predicted=3, not_finite=1)
     total.add(Counts(predicted=4, not_finite=2))

@@ -77,6 +77,7 @@ def test_manifest_that_was_edited_is_none(version, change):
         ({}, {"republished": [1, 2]}),
         ({}, {"pushed_at": {}}),
         ({}, {"classes": "no, yes"}),
+        ({}, {"output_classes": [["no", "yes"]]}),
         ({}, {"republished": {"version": "1"}}),
         ({}, {"republished": {"version": True}}),
         ({}, {"schema": {"columns": ["fare"]}}),

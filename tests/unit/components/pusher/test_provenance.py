@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from slipway.components.pusher.provenance import (
     code_digests,
     collect_provenance,
@@ -18,6 +20,14 @@ def test_provenance_leaves_out_what_is_unknown(monkeypatch):
     provenance = collect_provenance(about={}, verdict={}, data_verdict={}, data={}, schema={}, signatures={})
     assert set(provenance) == {"pushed_at", "model", "code", "gate", "stack"}
     assert set(provenance["code"]) == {"slipway.components"}
+
+
+@pytest.mark.parametrize(
+    "named", [{"classes": ["no", "yes"]}, {"output_classes": {"tip": ["no", "yes"]}}], ids=["one", "several"]
+)
+def test_names_of_classes_are_those_of_the_workload(named):
+    found = collect_provenance(about=named, verdict={}, data_verdict={}, data={}, schema={}, signatures={})
+    assert {key: each for key, each in found.items() if "classes" in key} == named
 
 
 def provenance_with(data_verdict):

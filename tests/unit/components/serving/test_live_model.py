@@ -98,11 +98,11 @@ def test_version_that_is_gone_is_forgotten_and_tried_at_once_when_it_is_there_ag
 
 @pytest.mark.parametrize("classes", [None, 7, "ab", {"a": 1}, [1, 2], []])
 def test_classes_that_are_no_list_of_names_end_nothing(follow, tmp_path, classes):
-    assert follow(Base(tmp_path, classes=classes)).served.classes == ()
+    assert follow(Base(tmp_path, classes=classes)).served.classes == {}
 
 
 def test_classes_that_are_named_are_kept(follow, tmp_path):
-    assert follow(Base(tmp_path, classes=["no", "yes"])).served.classes == ("no", "yes")
+    assert follow(Base(tmp_path, classes=["no", "yes"])).served.classes == {"": ("no", "yes")}
 
 
 def test_follower_outlives_a_base_that_raises_anything(base, monkeypatch, caplog):

@@ -448,7 +448,41 @@ TOPICS = "transform.label=[sport, music]"
         (["transform.label=[a]"], "names one column; write it alone"),
         (["transform.label=[a, b, a]"], "given twice; keep one"),
         (["transform.label=[a, B]"], "must be a letter, then letters, digits and _, all lower case: metrics"),
-        ([TOPICS, "transform.classes=[a, b]"], "names the classes of one label"),
+        (
+            [TOPICS, "transform.classes=[a, b]"],
+            "transform.label names several; write a list for each output that has names: {sport: [a, b]}",
+        ),
+        (
+            ["transform.classes={tip: [a, b]}"],
+            "transform.classes: names classes by output, but transform.label names one output; write the list",
+        ),
+        (
+            [HEADS, "transform.classes={top: [a, b]}"],
+            "transform.classes.top: no output of transform.label; nearest: tip",
+        ),
+        (
+            [HEADS, "transform.classes={payment: [a, b]}"],
+            "transform.classes.payment: no output of transform.label; there are: tip, cost",
+        ),
+        ([HEADS, "transform.classes={'': [a, b]}"], "no output of transform.label; there are: tip, cost"),
+        (
+            [HEADS, "transform.classes={tip: [a, b, a]}"],
+            "transform.classes.tip.2 = 'a': given twice; each code needs a name of its own",
+        ),
+        (
+            ["transform.classes=[a, b, a]"],
+            "transform.classes.2 = 'a': given twice; each code needs a name of its own",
+        ),
+        (
+            [HEADS, "transform.classes={tip: [a]}"],
+            "transform.classes.tip: must name the classes of this output, two or more, or be left out",
+        ),
+        ([HEADS, "transform.classes={tip: yes}"], "transform.classes.tip = 'yes': must be a list, such as"),
+        (
+            [HEADS, "transform.classes={tip: [a, 1]}"],
+            "transform.classes.tip.1 = 1: must be text, found a number",
+        ),
+        (["transform.classes=cat"], "transform.classes='cat': must be a list, such as [a, b]"),
         ([TOPICS, "train.class_weights=balanced"], "needs one label, but transform.label names several"),
         (
             [TOPICS, "evaluate.metrics=[auc, art/auc]"],
@@ -498,6 +532,17 @@ def test_several_outputs_are_checked_against_what_is_asked_of_them(lines_of, set
     if HEADS in sets and not any("metrics" in each for each in sets) and len(sets) > 1:
         sets = [*sets, "evaluate.metrics=[tip/auc, cost/mean_squared_error]"]
     assert line in lines_of(sets=sets)[0]
+
+
+def test_classes_of_several_outputs_are_named_by_output(load):
+    metrics = "evaluate.metrics=[tip/auc, cost/mean_squared_error]"
+    config = load(sets=[HEADS, metrics, "transform.classes={tip: [small, big]}"])
+    assert config.transform.classes_by_output == {"tip": ("small", "big")}
+    assert WorkloadConfig.model_validate_json(config.model_dump_json()) == config
+    one, none = load(sets=["transform.classes=[no, yes]"]), load()
+    assert one.transform.classes_by_output == {"": ("no", "yes")}
+    assert WorkloadConfig.model_validate_json(one.model_dump_json()) == one
+    assert none.transform.classes_by_output == {}
 
 
 def test_of_several_labels_in_one_a_metric_is_of_each_and_their_mean(load):

@@ -57,7 +57,14 @@ def test_a_vocabulary_that_may_not_be_the_labels_names_nothing(tmp_path, other):
     assert class_names(with_vocabulary(tmp_path, **other)) == ()
 
 
-@pytest.mark.parametrize("record", [run_of(), run_of(transform={"label": "kind"}, data={"label": "kind"})])
+HEADS = {"label": {"tip": "big_tip", "cost": "cost"}, "classes": {"tip": ["no", "yes"]}}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [run_of(), run_of(transform={"label": "kind"}, data={"label": "kind"}), run_of(transform=HEADS)],
+    ids=["no workload", "no names", "several outputs, which the page does not draw"],
+)
 def test_nobody_knows_the_names(record):
     assert class_names(record) == ()
 

@@ -117,6 +117,9 @@ def test_settings_of_another_version_are_read_as_far_as_a_record_needs_them():
         schema="taxi.pbtxt", transform=kept.transform, notify=KeptNotify(("failed",), ("mail",))
     )
     assert kept.transform.classes == ("a",)
+    heads = {"transform": {"classes": {"tip": ["a", "b"]}, "label": {"tip": "tips", "cost": "fare"}}}
+    several = RecordedRequest(target=WorkloadRun(config=json.dumps(heads))).settings
+    assert several.transform.classes == {"tip": ("a", "b")}
     assert RecordedRequest(target=TARGETS[1]).settings is None
     with pytest.raises(DocumentError, match="not JSON"):
         _ = WorkloadRun(config="{").kept

@@ -6,6 +6,7 @@ from slipway.components.parameters import from_parameter
 from slipway.pipeline.config.data_gate import DataGateConfig, reference_folder, span_of
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.wiring.gate_settings import (
+    class_names,
     data_gate_settings,
     model_gate_settings,
     reference_models_settings,
@@ -74,6 +75,27 @@ def test_reference_models_are_fitted_to_each_output_by_its_own_task(project):
     assert settings["means"] == {}
     taxi = load_workload(project / "workloads/taxi/workload.yaml", root=project)
     assert reference_models_settings(taxi)["labels"] == {"": "big_tip"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "gate", "manifest"),
+    [
+        ("taxi", {"classes": []}, {}),
+        ("reviews", {"classes": ["bad", "good"]}, {"classes": ["bad", "good"]}),
+        (
+            "fares",
+            {"classes": [], "output_classes": {"tip": ["small", "big"]}},
+            {"output_classes": {"tip": ["small", "big"]}},
+        ),
+    ],
+)
+def test_names_of_classes_reach_the_gate_and_the_manifest(project, workload, gate, manifest):
+    from slipway.pipeline.config import load_workload
+    from slipway.pipeline.wiring.pushed_versions import about_model
+
+    config = load_workload(project / f"workloads/{workload}/workload.yaml", root=project)
+    assert class_names(config) == gate
+    assert {key: each for key, each in about_model(config).items() if "classes" in key} == manifest
 
 
 @pytest.mark.parametrize(
