@@ -103,7 +103,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     if serving:
         no_limits = dict.fromkeys(ServingLimits.__dataclass_fields__)
         served = ServingLimits(**{**no_limits, **(serving_limits or {})})
-        more_checks += serving_checks(report, served, metrics=metrics)
+        more_checks += serving_checks(report, served, metrics=metrics, classes=names)
     else:
         more_notes.append("the served model was not checked (evaluate.serving: null)")
     serving_model = serving_model_path(model.uri)

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
+from slipway.components.counted_words import counted
 from slipway.components.metrics.definitions import Metric, metric_of, output_of
+from slipway.components.model_gate.trivial_rules import NO_NAMES, ClassNames
 from slipway.components.model_gate.verdict import Check
 from slipway.components.setting_fields import setting
 
@@ -98,13 +100,18 @@ class ServingLimits:
 
 
 def serving_checks(
-    report: ServingReport, limits: ServingLimits, *, metrics: Sequence[str] = ()
+    report: ServingReport,
+    limits: ServingLimits,
+    *,
+    metrics: Sequence[str] = (),
+    classes: ClassNames = NO_NAMES,
 ) -> list[Check]:
     """Check that the model can be served, answers every row, and answers as in training.
 
     Args:
         report: `report.json` of ServingCheck.
         metrics: those of the evaluation, which must fit the number of outputs.
+        classes: names of the classes by output, which must fit its numbers; the only output is "".
     """
     failures = {each["stage"]: each["error"] for each in report["failed"]}
     if report["crash"] or "loading" in failures:
@@ -119,7 +126,8 @@ def serving_checks(
         return checks
     checks += _answer_checks(report, failures)
     checks += _parity_checks(report, failures, limits.tolerance)
-    return checks + _fit_checks(report, metrics) + _speed_checks(report, limits)
+    checks += _fit_checks(report, metrics) + _name_checks(report, classes)
+    return checks + _speed_checks(report, limits)
 
 
 def _signature_words(report: ServingReport) -> str:
@@ -220,6 +228,26 @@ def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
 def _fits(metric: Metric, width: int) -> bool:
     """Return True if a metric applies to `width` numbers per row; the Evaluator has checked quantiles."""
     return metric.outputs in (None, "quantiles") or (metric.outputs == "classes") == (width > 1)
+
+
+def _name_checks(report: ServingReport, classes: ClassNames) -> list[Check]:
+    """Warn of names that answers do not have: which class a number belongs to is then not known."""
+    widths = {output: _width(report, output) for output in classes}
+    return [
+        Check(
+            metric=f"transform.classes{f'.{output}' if output else ''}",
+            slice="",
+            required=f"{max(width, 2)} names for {counted(width, 'number')} per row",
+            got=float(len(classes[output])),
+            baseline=None,
+            passed=False,
+            stops=False,
+            unit="name" if len(classes[output]) == 1 else "names",
+            note="its predictions will have no names",
+        )
+        for output, width in widths.items()
+        if len(classes[output]) != max(width, 2)
+    ]
 
 
 def _width(report: ServingReport, output: str) -> int:

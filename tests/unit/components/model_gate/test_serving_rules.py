@@ -235,6 +235,35 @@ def test_metric_of_an_output_must_fit_that_output():
 
 
 @pytest.mark.parametrize(
+    ("classes", "outputs", "told"),
+    [
+        (("no", "yes"), 1, None),
+        (("no", "yes"), 2, None),
+        (("a", "b", "c"), 3, None),
+        (("a", "b", "c"), 4, "transform.classes 3 names, needs 4 names for 4 numbers per row"),
+        (("a", "b", "c"), 1, "transform.classes 3 names, needs 2 names for 1 number per row"),
+        (("a",), 1, "transform.classes 1 name, needs 2 names for 1 number per row"),
+    ],
+)
+def test_names_that_answers_do_not_have_are_a_warning(classes, outputs, told):
+    checks = serving_checks({**SOUND, "outputs": outputs}, ServingLimits(), classes={"": classes})
+    verdict = conclude(checks, metrics={}, baseline_metrics={})
+    assert verdict.blessed
+    note = " (its predictions will have no names)"
+    assert list(verdict.warnings) == ([] if told is None else [told + note])
+
+
+def test_names_of_an_output_are_held_against_the_numbers_of_that_output():
+    served = {"many": ["float32", [None, 3], "a:0"], "one": ["float32", [None, 1], "b:0"]}
+    given = {**SOUND, "outputs": 4, "signatures": {"serving_default": {"outputs": served}}}
+    named = {"many": ("a", "b", "c"), "one": ("no", "yes")}
+    assert [each for each in serving_checks(given, ServingLimits(), classes=named) if not each.passed] == []
+    named = {"many": ("a", "b"), "one": ("no", "yes")}
+    [told] = [each for each in serving_checks(given, ServingLimits(), classes=named) if not each.passed]
+    assert (told.metric, told.required) == ("transform.classes.many", "3 names for 3 numbers per row")
+
+
+@pytest.mark.parametrize(
     ("shape", "fits"), [([None], True), ([None, None], True), ([None, 4, 1], True), ([None, 1, 4], False)]
 )
 def test_an_answer_has_as_many_numbers_as_the_last_dimension_of_its_shape(shape, fits):
