@@ -120,7 +120,7 @@ def require_equal_shapes(
 def require_labels(
     model: Any, label: Label, splits: Mapping[str, HasLabels | None], dotted_path: str
 ) -> None:
-    """Reject labels that the model's cross-entropy does not know.
+    """Reject labels that the model's loss does not know.
 
     Args:
         model: compiled and built.
@@ -130,13 +130,15 @@ def require_labels(
 
     Raises:
         ComponentError: a label is not one of the classes 0, 1, 2, ... that the model returns; or, for a yes
-            or no of the train split, not between 0 and 1.
+            or no of the train split, not between 0 and 1; or, for a number, not finite.
     """
     for each in _compared(model, label):
         for split, examples in splits.items():
             if examples is None or each.is_masked:
                 continue
-            if each.loss in _OF_A_YES and split == "train":
+            if each.loss in _BROADCASTING:
+                _require_numbers(each, split, examples.label_range(each.column))
+            elif each.loss in _OF_A_YES and split == "train":
                 _require_share(each, split, examples.label_range(each.column))
             elif each.loss == _OF_CODES and each.shape and _is_plain(each.settings):
                 _require_codes(each, split, examples.label_range(each.column), dotted_path)
@@ -157,6 +159,18 @@ def classes_of_codes(model: Any, label: Label) -> dict[str, int]:
         for each in _compared(model, label)
         if each.loss == _OF_CODES and each.shape and each.shape[-1] is not None and _is_plain(each.settings)
     }
+
+
+def _require_numbers(compared: _Compared, split: str, found: LabelRange) -> None:
+    if math.isfinite(found.least) and math.isfinite(found.greatest):
+        return
+    wrong = found.greatest if math.isfinite(found.least) else found.least
+    raise ComponentError(
+        f"the label {compared.column} is {wrong:g} in a row of the {split} split, and so would be "
+        f"{compared.loss}",
+        hint="leave out rows without a label, or look at what preprocessing_fn computes it from (a logarithm "
+        "or a division)",
+    )
 
 
 def _require_share(compared: _Compared, split: str, found: LabelRange) -> None:

@@ -1,5 +1,6 @@
 """Labels that a loss would take for something else are refused, once, in words."""
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,3 +208,18 @@ def test_outputs_whose_labels_are_codes_are_known_with_their_classes():
     assert classes_of_codes(compiled("sparse_categorical_crossentropy"), "y") == {"": 3}
     ignored = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
     assert classes_of_codes(compiled(ignored), "y") == classes_of_codes(compiled("mse"), "y") == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [([1, np.nan], "nan"), ([1, np.inf], "inf"), ([-np.inf, 2], "-inf"), ([-5, 1e30], None)],
+)
+def test_a_number_must_be_finite_in_every_split(values, told):
+    for split in ("train", "eval"):
+        splits = {"train": Held([0, 1]), split: Held(values)}
+        with (
+            pytest.raises(ComponentError, match=f"the label y is {told} in a row of the {split} split")
+            if told
+            else contextlib.nullcontext()
+        ):
+            require_labels(compiled("mse", units=1), "y", splits, "my.build_model")
