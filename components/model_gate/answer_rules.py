@@ -1,12 +1,64 @@
-"""Checks that the candidate answers every row of the eval split with a number. Pure.
+"""Checks that the candidate was measured, and answers every row of the eval split with a number. Pure.
 
 Most metrics do not show it: an answer that is NaN is left out of a mean error, and is no "yes" for an
 accuracy. The serving check queries a few hundred rows only.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
+from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.verdict import OVERALL, Check
+
+
+def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> list[Check]:
+    """Return a failed check if no metric has a value in any slice: limits and constants then compare nothing.
+
+    That is so without rows, and where all of them weigh nothing.
+
+    Args:
+        metrics: names in `metrics.METRICS`; none: any value counts.
+        slices: by name, including `overall`; a value that is NaN is left out.
+    """
+    if any(set(metrics or at.metrics) & at.metrics.keys() for at in slices.values()):
+        return []
+    of_which = f" of {' or '.join(metrics)}" if metrics else ""
+    return [
+        Check(
+            metric="evaluation",
+            slice=OVERALL,
+            required="at least one",
+            got=None,
+            baseline=None,
+            passed=False,
+            found=f"has no value{of_which}",
+            note="look at data.split, transform.weight and the Evaluator's log",
+        )
+    ]
+
+
+def finite_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
+    """Return a failed check for each metric that is infinite, as all errors are where one label is.
+
+    Nothing is then known of the labels, so no constant answer is compared with it.
+
+    Args:
+        metrics: names in `metrics.METRICS`.
+    """
+    return [
+        Check(
+            metric=name,
+            slice=OVERALL,
+            required="a finite value",
+            got=None,
+            baseline=None,
+            passed=False,
+            found=f"is {overall.metrics[name]:g}",
+            note="a label or an answer is infinite: check what preprocessing_fn makes of the label",
+        )
+        for name in metrics
+        if math.isinf(overall.metrics.get(name, 0.0))
+    ]
 
 
 def answer_checks(not_finite: Mapping[str, int], rows: float) -> list[Check]:

@@ -1,6 +1,11 @@
-"""A model that answers NaN or infinity to some rows is refused, whatever its metrics say."""
+"""A model that answers NaN or infinity to some rows, or of which nothing was measured, is refused."""
 
-from slipway.components.model_gate.answer_rules import answer_checks
+import math
+
+import pytest
+
+from slipway.components.model_gate.answer_rules import answer_checks, finite_checks, measured_checks
+from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.verdict import conclude
 
 
@@ -20,3 +25,33 @@ def test_each_output_is_named():
 
 def test_finite_answers_need_no_check():
     assert answer_checks({"": 0}, 4966.0) == []
+
+
+@pytest.mark.parametrize("counted", [{}, {"overall": Measured({"example_count": 300.0}, {"auc": 0.9}, None)}])
+def test_model_of_which_nothing_was_measured_is_refused(counted):
+    """As of a split without rows, and of rows that all weigh nothing."""
+    verdict = conclude(measured_checks(["auc", "recall"], counted), metrics={}, baseline_metrics={})
+    assert not verdict.blessed
+    assert verdict.reasons == (
+        "evaluation has no value of auc or recall, needs at least one "
+        "(look at data.split, transform.weight and the Evaluator's log)",
+    )
+
+
+def test_one_value_in_one_slice_is_a_measurement():
+    slices = {"overall": Measured({}, {}, None), "pay=Cash": Measured({"recall": 0.0}, {}, None)}
+    assert measured_checks(["auc", "recall"], slices) == []
+    assert measured_checks([], slices) == []
+    assert measured_checks(["auc"], slices)
+
+
+def test_infinite_metric_refuses_the_model_though_it_has_no_threshold():
+    """One label that is the logarithm of 0 makes every error infinite, and the labels have no variance."""
+    overall = Measured({"mean_absolute_error": math.inf, "mean_squared_error": 2.0}, {}, None)
+    [check] = finite_checks(["mean_absolute_error", "mean_squared_error", "accuracy"], overall)
+    assert check.stops
+    assert not check.passed
+    assert check.reason == (
+        "mean_absolute_error is inf, needs a finite value "
+        "(a label or an answer is infinite: check what preprocessing_fn makes of the label)"
+    )
