@@ -315,7 +315,13 @@ class Tally:
                 of_output = self.labels if counts else self.numbers
                 of_output[asked.output].add(slices[kept], labels[rows[kept]], sums)
         for model, asked, each in zip(self.models, self._request.models, judged, strict=True):
-            model.add(self._request, each, at, samples, output=asked.output)
+            try:
+                model.add(self._request, each, at, samples, output=asked.output)
+            except ComponentError as error:
+                if not asked.is_baseline:
+                    raise
+                # Such as a class that it does not know: the remedy is not the candidate's.
+                raise ComponentError(f"the last blessed model cannot be compared: {error.message}") from error
 
     def merge(self, other: "Tally") -> None:
         """Add the counts of another process for the same request.
@@ -461,19 +467,23 @@ def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Arra
 
 
 def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
-    """Check that the metrics support the shapes of labels and predictions.
+    """Check that the metrics support the labels, and the shapes of labels and predictions.
 
     Args:
         asked: the model and output of the rows.
 
     Raises:
-        ComponentError: the answers are not the quantiles, or the score, that the metrics need.
+        ComponentError: the answers are not the quantiles, or the score, that the metrics need; or a label is
+            infinite: whatever a model answers, its errors then are, and nothing can be compared.
         NotOursError: the labels are neither one per row nor one per answer, or a metric may not accept the
             shapes: this is left to TFX's own executor.
     """
     width, outputs = judged.labels.shape[1], judged.answers.shape[1]
     classes = set(request.metrics_of(asked.output).values())
     many = len(request.quantiles)
+    labels = _with_labels_that_count(judged).labels
+    if (is_infinite := np.isinf(labels)).any():
+        raise _infinite_label(asked, float(labels[is_infinite][0]))
     if classes & QUANTILES and (width, outputs) != (1, many):
         raise _other_shape(
             asked,
@@ -496,6 +506,17 @@ def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
         if BY_CLASS[class_name].labels in unfit:
             counts = f"{counted(width, 'label')} and {counted(outputs, 'answer')}"
             raise NotOursError(f"a row has {counts}, which {name} may not accept")
+
+
+def _infinite_label(asked: ModelRequest, label: float) -> ComponentError:
+    if asked.is_baseline:  # the engine adds the command that clears it
+        return ComponentError(
+            f"a label of the last blessed model is {label:g} in the eval split: the two cannot be compared"
+        )
+    return ComponentError(
+        f"a label must be a finite number, and one of the eval split is {label:g}",
+        hint="check transform.label, and what preprocessing_fn makes of it, such as a logarithm of 0",
+    )
 
 
 def _other_shape(asked: ModelRequest, wanted: str, found: str, *, hint: str) -> ComponentError:

@@ -356,6 +356,38 @@ def test_labels_that_do_not_go_with_the_answers_are_left_to_tfx(metric, labels, 
     check_shapes(request("auc"), Judged(np.zeros((1, 1)), np.zeros((1, 3))), PLAIN)
 
 
+def test_label_that_only_the_baseline_has_no_class_for_is_told_of_the_baseline():
+    """A class was added since: the baseline's own transform makes -1 of its name."""
+    models = (replace(PLAIN, name="candidate"), replace(PLAIN, name="baseline", is_baseline=True))
+    asked = replace(request("sparse_categorical_crossentropy"), models=models, slices=((),))
+    candidate = Judged(np.array([[0.0], [3.0]]), np.full((2, 4), 0.25))
+    baseline = Judged(np.array([[0.0], [-1.0]]), np.full((2, 3), 0.33))
+    with pytest.raises(ComponentError) as told:
+        Tally(asked).add({}, [candidate, baseline], first=0)
+    assert told.value.message == (
+        "the last blessed model cannot be compared: a label of the eval split is -1, and the model has 3 "
+        "classes, 0 to 2"
+    )
+    assert told.value.hint == "", "the screen names the command that clears the baseline"
+    with pytest.raises(ComponentError, match=r"^a label of the eval split is -1") as ours:
+        Tally(replace(asked, models=models[::-1])).add({}, [candidate, baseline], first=0)
+    assert "check transform.label" in ours.value.hint
+
+
+@pytest.mark.parametrize("labels", [[1.0, -math.inf], [-math.inf, math.inf]])
+def test_infinite_label_is_named(labels):
+    """Its errors are infinite, whatever a model answers, and the labels have no variance to compare with."""
+    judged = Judged(np.array(labels)[:, None], np.zeros((2, 1)))
+    with pytest.raises(ComponentError) as ours:
+        check_shapes(request("mean_absolute_error"), judged, PLAIN)
+    assert ours.value.message == "a label must be a finite number, and one of the eval split is -inf"
+    assert "transform.label" in ours.value.hint
+    with pytest.raises(ComponentError, match="a label of the last blessed model is -inf in the eval split"):
+        check_shapes(request("mean_absolute_error"), judged, replace(PLAIN, is_baseline=True))
+    of_no_weight = replace(judged, weights=np.array([1.0, 0.0]) if labels[0] == 1 else np.zeros(2))
+    check_shapes(request("mean_absolute_error"), of_no_weight, PLAIN)
+
+
 @pytest.mark.parametrize(("metric", "answers"), [("pinball_loss", 2), ("ndcg", 3)])
 def test_model_of_another_shape_than_quantiles_and_ranks_ask_is_named(metric, answers):
     asked = replace(request(metric), quantiles=(0.1, 0.5, 0.9))
