@@ -7,22 +7,26 @@ accuracy. The serving check queries a few hundred rows only.
 import math
 from collections.abc import Mapping, Sequence
 
+from slipway.components.metrics.definitions import output_of
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.verdict import OVERALL, Check
 
 
 def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> list[Check]:
-    """Return a failed check if no metric has a value in any slice: limits and constants then compare nothing.
+    """Return a failed check for each output of which no metric has a value, and no label is known.
 
-    That is so without rows, and where all of them weigh nothing.
+    Limits and constants then compare nothing. That is so without rows, where all of them weigh nothing, and
+    where no row has a label. A precision, say, may have no value otherwise.
 
     Args:
         metrics: names in `metrics.METRICS`; none: any value counts.
         slices: by name, including `overall`; a value that is NaN is left out.
     """
-    if any(set(metrics or at.metrics) & at.metrics.keys() for at in slices.values()):
-        return []
-    of_which = f" of {' or '.join(metrics)}" if metrics else ""
+    there = {name for at in slices.values() for name in at.metrics}
+    overall = slices.get(OVERALL, Measured({}, {}, None))
+    of_outputs: dict[str, list[str]] = {}
+    for name in metrics or sorted(there):
+        of_outputs.setdefault(output_of(name), []).append(name)
     return [
         Check(
             metric="evaluation",
@@ -31,10 +35,17 @@ def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> l
             got=None,
             baseline=None,
             passed=False,
-            found=f"has no value{of_which}",
-            note="look at data.split, transform.weight and the Evaluator's log",
+            found=" of ".join(filter(None, ("has no value", " or ".join(names)))),
+            note="look at data.split, transform.label, transform.weight and the Evaluator's log",
         )
+        for output, names in (of_outputs or {"": []}).items()
+        if not there & set(names) and not _has_labels(overall, output)
     ]
+
+
+def _has_labels(overall: Measured, output: str) -> bool:
+    is_mean = not output and bool(overall.labels_of_outputs)
+    return is_mean or overall.of_output(output).labels is not None
 
 
 def finite_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:

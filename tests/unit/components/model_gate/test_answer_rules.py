@@ -6,6 +6,7 @@ import pytest
 
 from slipway.components.model_gate.answer_rules import answer_checks, finite_checks, measured_checks
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.trivial_scores import LabelStatistics
 from slipway.components.model_gate.verdict import conclude
 
 
@@ -34,7 +35,7 @@ def test_model_of_which_nothing_was_measured_is_refused(counted):
     assert not verdict.blessed
     assert verdict.reasons == (
         "evaluation has no value of auc or recall, needs at least one "
-        "(look at data.split, transform.weight and the Evaluator's log)",
+        "(look at data.split, transform.label, transform.weight and the Evaluator's log)",
     )
 
 
@@ -43,6 +44,22 @@ def test_one_value_in_one_slice_is_a_measurement():
     assert measured_checks(["auc", "recall"], slices) == []
     assert measured_checks([], slices) == []
     assert measured_checks(["auc"], slices)
+
+
+def test_each_output_is_measured():
+    slices = {"overall": Measured({"cost/mean_absolute_error": 0.2}, {}, None)}
+    [check] = measured_checks(["cost/mean_absolute_error", "tip/mean_squared_error"], slices)
+    assert check.found == "has no value of tip/mean_squared_error"
+    [check] = measured_checks([], {})
+    assert check.found == "has no value"
+
+
+def test_metric_without_a_value_over_known_labels_is_left_to_the_other_rules():
+    """As the precision of a model that never says yes."""
+    labels = LabelStatistics.of_counts({0.0: 5, 1.0: 2})
+    assert measured_checks(["precision"], {"overall": Measured({}, {}, labels)}) == []
+    outputs = Measured({}, {}, None, labels_of_outputs={"tip": labels})
+    assert measured_checks(["precision", "tip/precision"], {"overall": outputs}) == []
 
 
 def test_infinite_metric_refuses_the_model_though_it_has_no_threshold():
