@@ -2,8 +2,8 @@
 
 import json
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def check_served_model(
 
     Raises:
         ComponentError: training's own answers cannot be computed.
+        OSError: the machine has no room for another process.
     """
     columns = training.columns()
     names = [column.name for column in columns]
@@ -58,18 +59,11 @@ def check_served_model(
         write_rows(folder / "perturbed.tfrecord", [perturbed(requests[0], change) for change in changes])
         questions = {"alone_rows": ALONE_ROWS, "batches": BATCHES, "budget_s": BUDGET_S}
         (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
-        report: dict[str, Any] = {}
-
-        def ask() -> None:
-            report.update(ask_in_clean_process(model, folder, limit_s=limit_s))
-
         # The client mostly waits for TensorFlow's import; compute training's answers meanwhile.
-        asking = threading.Thread(target=ask)
-        asking.start()
-        try:
+        with ThreadPoolExecutor(1) as beside:
+            asking = beside.submit(ask_in_clean_process, model, folder, limit_s=limit_s)
             wanted = training.answers(rows)
-        finally:
-            asking.join()
+            report: dict[str, Any] = asking.result()
         answers = _answers(folder / "answers.npz")
     report |= {
         "rows": len(rows),

@@ -1,5 +1,6 @@
 """Models in the clean process: bad ones are stopped with the right reason, one of images passes."""
 
+import errno
 import json
 import sys
 import textwrap
@@ -138,6 +139,15 @@ def test_model_that_ends_its_server_is_stopped_with_what_it_was_doing(served, ro
     assert found[0].startswith(
         "serving: loads and answers was killed by SIGABRT while answering perturbed rows"
     )
+
+
+def test_process_that_does_not_start_is_reported_as_that(tmp_path, rows, monkeypatch):
+    def start(*_, **__):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(check, "ask_in_clean_process", start)
+    with pytest.raises(BlockingIOError, match="Resource temporarily unavailable"):
+        check.check_served_model(tmp_path, rows, Training(), limit_s=60)
 
 
 def test_folder_without_a_model_is_stopped(tmp_path, rows, monkeypatch, capsys):
