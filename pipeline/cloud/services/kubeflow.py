@@ -19,7 +19,12 @@ from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.required_settings import needed_by_service, require
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.google import check_images
-from slipway.pipeline.cloud.services.kubeflow_job import fill_macros, kubeflow_cron, kubeflow_job
+from slipway.pipeline.cloud.services.kubeflow_job import (
+    fill_macros,
+    kubeflow_concurrency,
+    kubeflow_cron,
+    kubeflow_job,
+)
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
@@ -143,7 +148,7 @@ class Kubeflow:
         body = api.V2beta1RecurringRun(
             display_name=name,
             mode=api.RecurringRunMode.ENABLE,
-            max_concurrency=str(when.max_concurrent_runs),
+            max_concurrency=kubeflow_concurrency(when),
             no_catchup=not when.catch_up,
             trigger=api.V2beta1Trigger(cron_schedule=cron),
             **self._body(job),

@@ -48,6 +48,7 @@ _MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD":
 _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _WIDTH = re.compile(r"\{SPAN(?::(\d+))?\}")
+_MOST_AT_ONCE = 10
 
 
 def kubeflow_job(
@@ -192,6 +193,24 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
         )
     *fields, days = when.cron.split()
     return " ".join(["0", *fields, ",".join(_without_7(part) for part in days.split(","))])
+
+
+def kubeflow_concurrency(when: ScheduleConfig) -> str:
+    """Return how many runs of a schedule may run at once, from 1 to 10, as the API takes it.
+
+    Source: backend/src/crd/controller/scheduledworkflow/util/scheduled_workflow.go in kubeflow/pipelines,
+    which takes more for 10 and says nothing.
+
+    Raises:
+        ConfigError: more are asked for.
+    """
+    if when.max_concurrent_runs > _MOST_AT_ONCE:
+        raise ConfigError(
+            f"cloud.schedule.max_concurrent_runs: {when.max_concurrent_runs} runs of a schedule cannot run "
+            f"at once on Kubeflow Pipelines, which starts at most {_MOST_AT_ONCE}",
+            hint=f"--set cloud.schedule.max_concurrent_runs={_MOST_AT_ONCE}",
+        )
+    return str(when.max_concurrent_runs)
 
 
 def _without_7(days: str) -> str:

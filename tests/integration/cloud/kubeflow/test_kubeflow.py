@@ -249,9 +249,12 @@ def test_recurring_run_is_made_as_the_profile_says(service, chosen, name):
         schedule.create(chosen())
 
 
-def test_schedule_in_another_time_zone_is_refused_and_nothing_is_made(service, chosen):
-    with pytest.raises(ConfigError, match=r"cloud\.schedule\.time_zone: Europe/Berlin"):
-        schedule.create(chosen("cloud.schedule.time_zone=Europe/Berlin"))
+@pytest.mark.parametrize(("key", "value"), [("time_zone", "Europe/Berlin"), ("max_concurrent_runs", "11")])
+def test_schedule_that_the_backend_would_not_keep_to_is_refused_and_nothing_is_made(
+    service, chosen, key, value
+):
+    with pytest.raises(ConfigError, match=rf"cloud\.schedule\.{key}: {value}"):
+        schedule.create(chosen(f"cloud.schedule.{key}={value}"))
     assert (service.recurring, service.experiments) == ({}, {})
 
 

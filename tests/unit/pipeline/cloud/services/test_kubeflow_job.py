@@ -7,7 +7,12 @@ import pytest
 import yaml
 
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
-from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job, kubeflow_package
+from slipway.pipeline.cloud.services.kubeflow_job import (
+    kubeflow_concurrency,
+    kubeflow_cron,
+    kubeflow_job,
+    kubeflow_package,
+)
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
@@ -241,6 +246,15 @@ def test_schedule_in_another_time_zone_is_refused_because_the_backend_cannot_par
     with pytest.raises(ConfigError, match=r"cloud\.schedule\.time_zone: Europe/Berlin cannot be") as caught:
         kubeflow_cron(ScheduleConfig(time_zone="Europe/Berlin"))
     assert caught.value.hint.startswith("set time_zone: UTC, and write the hours")
+
+
+def test_more_runs_at_once_than_the_backend_starts_are_refused():
+    assert kubeflow_concurrency(ScheduleConfig(max_concurrent_runs=10)) == "10"
+    with pytest.raises(
+        ConfigError, match=r"cloud\.schedule\.max_concurrent_runs: 11 runs .* at most 10"
+    ) as caught:
+        kubeflow_concurrency(ScheduleConfig(max_concurrent_runs=11))
+    assert caught.value.hint == "--set cloud.schedule.max_concurrent_runs=10"
 
 
 def test_tasks_get_the_variables_and_secrets_that_the_workload_names(job, config):
