@@ -1,7 +1,10 @@
 """Runs cloud_runner.py as a user does."""
 
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,29 @@ def cloud_here(project, request):
             return called("cloud_runner", *args, cwd=cwd, environment={"CI": "true", **environment})
 
     return call
+
+
+@pytest.fixture(scope="module")
+def storage():
+    """The variables with which Buildah and Podman keep everything in a folder of the test's.
+
+    Its path is short: below one of 60 letters, each container was waited for 20 s after its end.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="containers-"))
+    (folder / "storage.conf").write_text(
+        f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/root"\nrunroot = "{folder}/run"\n'
+    )
+    # No container may have more files or processes than whoever starts it, and not every machine has systemd.
+    (folder / "containers.conf").write_text(
+        f'[engine]\ncgroup_manager = "cgroupfs"\nruntime = "runc"\nevents_logger = "file"\n'
+        f'tmp_dir = "{folder}/run/libpod"\n'
+        '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n'
+    )
+    variables = {
+        "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+        "CONTAINERS_CONF": str(folder / "containers.conf"),
+    }
+    yield variables
+    for words in (["podman", "rm", "--force", "--all"], ["buildah", "rm", "--all"]):
+        subprocess.run(words, env={**os.environ, **variables}, check=False, capture_output=True)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,12 +1,14 @@
 """The check of an image's name against a real registry on loopback, which wants tokens as Docker Hub does.
 
-Seen only here: that a real registry takes our request, our answer to its challenge, and the token.
+Seen only here: that a real registry takes our request, our answer to its challenge, and the token, and that
+what Podman has pushed there, with the login that Podman has kept, is found.
 """
 
 import base64
 import datetime
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -46,13 +48,13 @@ class Tokens:
         self.file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
     def give(self, scope, login):
-        """A token for a scope, such as `repository:public/a:pull`; None if it is refused."""
-        _, repository, actions = scope.split(":")
+        """A token for a scope, such as `repository:public/a:pull`, or for a login; None if it is refused."""
+        _, repository, actions = scope.split(":") if scope else ("", "", "")
         if login != LOGIN and not (repository.startswith("public/") and actions == "pull"):
             return None
         certificate = self._certificate.public_bytes(serialization.Encoding.DER)
         header = {"typ": "JWT", "alg": "RS256", "x5c": [base64.b64encode(certificate).decode()]}
-        access = [{"type": "repository", "name": repository, "actions": actions.split(",")}]
+        access = [{"type": "repository", "name": repository, "actions": actions.split(",")}] if scope else []
         claims = {"iss": "tokens", "aud": "images", "exp": 4_000_000_000, "nbf": 0, "access": access}
         signed = b".".join(_base64(json.dumps(part).encode()) for part in (header, claims))
         signature = self._key.sign(signed, padding.PKCS1v15(), hashes.SHA256())
@@ -70,7 +72,7 @@ def token_server(tmp_path_factory):
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self):
-            [scope] = parse_qs(urlsplit(self.path).query)["scope"]
+            [scope] = parse_qs(urlsplit(self.path).query).get("scope", [None])
             login = (self.headers["Authorization"] or "").removeprefix("Basic ")
             given = tokens.give(scope, tuple(base64.b64decode(login).decode().split(":")))
             self.send_response(200 if given else 401)
@@ -155,3 +157,29 @@ def test_private_image_is_found_by_who_has_logged_in(registry, logins, token_ser
     logins.write_text(json.dumps({"auths": {registry: {"auth": login}}}))
     assert find_image(f"{registry}/private/a:1", credentials=None) is True
     assert find_image(f"{registry}/private/a:2", credentials=None) is False
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0 or not all(map(shutil.which, ("buildah", "podman"))),
+    reason="an image is built and pushed by root, with buildah and podman",
+)
+def test_image_that_podman_pushed_is_found_with_podman_s_login_and_comes_back_the_same(
+    registry, logins, storage, tmp_path
+):
+    def run(*words, told=None):
+        environment = {**os.environ, **storage}
+        done = subprocess.run(words, env=environment, input=told, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    name, there = f"{registry}/private/pushed:1", ("--tls-verify=false", f"--authfile={logins}")
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
+    run("buildah", "build", "--isolation=chroot", "--tag", name, str(tmp_path))
+    made = run("podman", "image", "inspect", "--format", "{{.Id}}", name)
+    user, password = LOGIN
+    run("podman", "login", *there, "--username", user, "--password-stdin", registry, told=password)
+    assert find_image(name, credentials=None) is False
+    run("podman", "push", *there, name)
+    assert find_image(name, credentials=None) is True
+    run("podman", "rmi", name)
+    run("podman", "pull", *there, name)
+    assert run("podman", "image", "inspect", "--format", "{{.Id}}", name) == made
