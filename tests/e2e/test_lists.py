@@ -1,11 +1,12 @@
 """A workload whose rows have lists of any length, texts and numbers, from files to answers.
 
-Seen only here: lists in all three kinds of request, trained on and in `predict` from each format, and
-ragged columns.
+Seen only here: lists in all three kinds of request, trained on and in `predict` from each format, ragged
+columns, and a model that is trained on batches of several lengths and served at one.
 """
 
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,20 @@ train:
   epochs: 6
 evaluate: {metrics: [auc], thresholds: {auc: {min: 0.8}}}
 """
+POOLED = '''
+"""Tags of any length, pooled without their padding, beside the numbers."""
+import keras
+from slipway.components.trainer.models.head import finish
+
+
+def build_model(features, hyperparameters):
+    inputs = {name: keras.Input(f.shape, dtype=f.model_dtype, name=name) for name, f in features.items()}
+    vectors = keras.layers.Embedding(features["tags"].categories, 8)(inputs["tags"])
+    known = keras.ops.cast(keras.ops.expand_dims(inputs["tags"] > 0, -1), vectors.dtype)
+    tags = keras.ops.sum(vectors * known, axis=1)
+    joined = keras.layers.Concatenate()([tags, inputs["amounts"], inputs["visits"]])
+    return finish(inputs, joined, classes=2, learning_rate=0.02)
+'''
 STRANGE = [
     {"tags": [], "amounts": [], "visits": []},
     {},
@@ -141,6 +156,7 @@ def copy(tmp_path_factory, project):
     code.mkdir()
     (code / "__init__.py").write_text('"""Baskets."""\n', encoding="utf-8")
     (code / "preprocessing.py").write_text(PREPROCESSING, encoding="utf-8")
+    (code / "pooled.py").write_text(POOLED, encoding="utf-8")
     (code / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
     (folder / "schemas" / "baskets.pbtxt").write_text(SCHEMA, encoding="utf-8")
     ragged = f"represent_variable_length_as_ragged: true\n{SCHEMA}"
@@ -223,8 +239,15 @@ def test_ragged_columns_from_sequences_become_a_pushed_model_that_answers_them(c
         assert [each[0] for each in found] == pytest.approx([each[0] for each in answers], abs=1e-6), file
 
 
-def test_lists_of_parquet_become_a_pushed_model_that_answers_them(copy, here):
-    model = pushed(here, "parquet", "--set", "data.format=parquet", "--set", "data.source=baskets.parquet")
+def test_lists_of_parquet_in_batches_of_two_lengths_become_a_pushed_model_that_answers_them(copy, here):
+    model = pushed(
+        here, "parquet", "--set", "data.format=parquet", "--set", "data.source=baskets.parquet",
+        "--set", "train.model=workloads.baskets.pooled.build_model",
+        "--set", "train.input.bucket_by_length={tags: [2]}",
+    )  # fmt: skip
+    [result] = (copy / "parquet").rglob("result.json")
+    trained = json.loads(result.read_text(encoding="utf-8"))["input"]
+    assert re.search(r"; tags of 2: \d+ rows, 4: \d+ rows$", trained), trained
     write_parquet(copy / "strange.parquet", STRANGE)
     found = predicted(copy, here, "strange.parquet", "--output", "parquet")
     answers = asked(model, STRANGE)
