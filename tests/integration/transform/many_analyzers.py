@@ -14,6 +14,7 @@ def preprocessing_fn(inputs):
         tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64)), -1
     )
     scaled = tft.scale_to_z_score(amount)
+    pairs = tft.ngrams(words, (1, 2), " ")
     tft.vocabulary(text, vocab_filename="counted", store_frequency=True, file_format="tfrecord_gzip")
     tft.vocabulary(text, weights=tf.ones_like(flat) * 0.5, vocab_filename="weighed")
     tft.vocabulary(inputs["count"], vocab_filename="numbers", frequency_threshold=2)
@@ -28,6 +29,8 @@ def preprocessing_fn(inputs):
         "bucket_per_key": tft.bucketize_per_key(flat, key=key, num_buckets=3),
         "interpolated": tft.apply_buckets_with_interpolation(amount, tft.quantiles(amount, 4, 0.01)),
         "codes": tft.compute_and_apply_vocabulary(words, top_k=4, num_oov_buckets=2, vocab_filename="words"),
+        "pairs": pairs,
+        "pair_codes": tft.compute_and_apply_vocabulary(pairs, top_k=4, vocab_filename="pairs"),
         "top": tft.compute_and_apply_vocabulary(inputs["count"], top_k=3, num_oov_buckets=1),
         "code": tft.compute_and_apply_vocabulary(text, default_value=-1),
         "hashed": tft.hash_strings(text, 7),

@@ -8,7 +8,7 @@ import functools
 import json
 import random
 from collections import Counter
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -183,6 +183,12 @@ def test_all_analyzers_find_what_numpy_finds(by_ours, made):
     # Words and numbers by how often they stand there, the others behind them; no text is -1.
     often = Counter(word for row in before for word in values(row, "words") if word).most_common()
     codes = Counter(code for row in after for code in values(row, "codes"))
+    assert [codes[code] for code in range(4)] == [times for _, times in often[:4]]
+    for row, others in zip(after, before, strict=True):
+        given = values(others, "words")
+        assert Counter(values(row, "pairs")) == Counter(given + [b" ".join(two) for two in pairwise(given)])
+    often = Counter(pair for row in after for pair in values(row, "pairs") if pair).most_common()
+    codes = Counter(code for row in after for code in values(row, "pair_codes"))
     assert [codes[code] for code in range(4)] == [times for _, times in often[:4]]
     for code, (number, _) in enumerate(Counter(count.tolist()).most_common(3)):
         assert ((column(after, "top") == code) == (count == number)).all()
