@@ -2,17 +2,20 @@
 
     python3 slim_packages.py /opt/venv
 
-It removes headers for C++ code, which nobody compiles there; the packages' own tests; the language-model
-parts of Vertex AI's package; Arrow Flight; and the libraries' symbols, which only a debugger reads.
-TensorFlow's headers take 430 MB and the symbols 330 MB. pip stays: Beam's worker launcher asks it what is
-installed.
+It removes what only compilers read, the packages' own tests with their data, pages for notebooks and for
+TensorBoard, parts of libraries that nothing of ours loads, and the libraries' symbols, which only a debugger
+reads. TensorFlow's headers take 430 MB and the symbols 340 MB. pip stays: Beam's worker launcher asks it what
+is installed. The texts of licences stay, also those of code that is linked into the libraries.
 """
 
-import shutil
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+_LICENCE = re.compile("licen[cs]e|copying|notice|copyright", re.IGNORECASE)
 
 _LARGE = 1 << 20
 """Bytes; smaller libraries have hardly any symbols."""
@@ -28,10 +31,35 @@ _WITH_TESTS_BESIDE = (
 """Packages in which a module `x_test` tests the module x beside it. Elsewhere such a name can mean something
 else, such as a statistical test."""
 
-_FLIGHT = ("libarrow_flight.so*", "libarrow_python_flight.so*", "_flight.*.so")
-"""The libraries of Arrow Flight; only pyarrow.flight loads them."""
+_UNLOADED = (
+    "google/cloud/aiplatform_v1*/services/*/transports/rest_asyncio.py",
+    "google/cloud/aiplatform_v1*/services/*/transports/__pycache__/rest_asyncio.*.pyc",
+    "pyarrow/_flight.*.so",
+    "pyarrow/libarrow_flight.so*",
+    "pyarrow/libarrow_python_flight.so*",
+    "tensorboard/plugins/projector/tf_projector_plugin",
+    "tensorboard/webfiles.zip",
+    "tensorflow/compiler/mlir/stablehlo/stablehlo_extension.so",
+    "tensorflow/compiler/tf2xla/ops/_xla_ops.so",
+    "tensorflow_model_analysis/static",
+)
+"""Parts that their packages do without until somebody asks for them: Vertex AI's transport by asyncio, Arrow
+Flight, what TensorBoard and TFMA show in a browser, and two libraries of TensorFlow that no module of it
+imports: a dialect of MLIR, and operations that libtensorflow_cc has, too."""
 
-_STRIPPED = ("apache_beam", "ml_metadata", "pyarrow", "tensorflow", "tfx_bsl", "zstandard")
+_FOR_COMPILERS = {".a", ".c", ".cc", ".cpp", ".h", ".hpp", ".pxd", ".pxi", ".pyi", ".pyx"}
+
+_STRIPPED = (
+    "apache_beam",
+    "cryptography",
+    "fastavro",
+    "ml_metadata",
+    "obstore",
+    "pyarrow",
+    "tensorflow",
+    "tfx_bsl",
+    "zstandard",
+)
 """Packages whose libraries have symbols. Those of NumPy, SciPy, scikit-learn and TFDV were rewritten when
 their wheels were built (auditwheel), and do not load after `strip`."""
 
@@ -48,7 +76,7 @@ def slim(packages: Path) -> None:
         if not unneeded.isdisjoint(path.parents):
             continue
         if path.is_dir():
-            shutil.rmtree(path)
+            _empty(path)
         else:
             path.unlink()
     libraries = [path for name in _STRIPPED for path in (packages / name).rglob("*.so*") if _is_large(path)]
@@ -59,14 +87,26 @@ def slim(packages: Path) -> None:
 def _unneeded(packages: Path) -> Iterator[Path]:
     yield from packages.glob("*/include")
     # Folders named testing stay, because other packages import them.
-    yield from (each for each in packages.rglob("tests") if each.is_dir())
+    for name in ("tests", "testdata"):
+        yield from (each for each in packages.rglob(name) if each.is_dir())
     for name in _WITH_TESTS_BESIDE:
         for pattern in ("*_test.py", "*_test.*.pyc"):
             yield from (packages / name).rglob(pattern)
-    for pattern in _FLIGHT:
-        yield from (packages / "pyarrow").glob(pattern)
+    for pattern in _UNLOADED:
+        yield from packages.glob(pattern)
     # Parts of google-cloud-aiplatform that its other parts do not import.
     yield from (packages / name for name in ("vertexai", "agentplatform") if (packages / name).is_dir())
+    yield from (each for each in packages.rglob("*.*") if each.suffix in _FOR_COMPILERS and each.is_file())
+
+
+def _empty(folder: Path) -> None:
+    """Remove all of a folder but the texts of licences."""
+    for here, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            if not _LICENCE.match(name):
+                Path(here, name).unlink()
+        if not any(Path(here).iterdir()):
+            Path(here).rmdir()
 
 
 def _is_large(path: Path) -> bool:

@@ -12,6 +12,9 @@ def packages(tmp_path):
     """A folder of packages as pip leaves them."""
     for name in (
         "tensorflow/include/tsl/a.h",
+        "tensorflow/include/tsl/include/LICENSE.txt",
+        "tensorflow/compiler/mlir/stablehlo/stablehlo.py",
+        "tensorflow/compiler/mlir/stablehlo/stablehlo_extension.so",
         "tensorflow/python/tests/test_a.py",
         "tensorflow/python/include/kept.py",
         "apache_beam/testing/util.py",
@@ -20,7 +23,15 @@ def packages(tmp_path):
         "scipy/stats/_page_trend_test.py",
         "tfx/components/trainer/executor_test.py",
         "tfx/components/trainer/__pycache__/executor_test.cpython-311.pyc",
+        "tfx/components/testdata/external/csv/data.csv",
         "vertexai/tuning.py",
+        "google/cloud/aiplatform_v1/services/job_service/transports/rest_asyncio.py",
+        "google/cloud/aiplatform_v1/services/job_service/transports/__pycache__/rest_asyncio.cpython-311.pyc",
+        "google/cloud/aiplatform_v1/services/job_service/transports/rest.py",
+        "tensorboard/webfiles.zip",
+        "numpy/random/_generator.pyi",
+        "numpy/_core/include/numpy/random/LICENSE.txt",
+        "numpy/_core/include/numpy/arrayobject.h",
         "pyarrow/libarrow_flight.so.1801",
         "pyarrow/_flight.cpython-311-x86_64-linux-gnu.so",
         "pyarrow/libarrow_python.so",
@@ -33,10 +44,14 @@ def packages(tmp_path):
     return tmp_path
 
 
-def test_headers_and_tests_go_and_what_tasks_import_or_read_stays(packages):
+def test_headers_and_tests_go_and_what_tasks_import_or_read_and_licences_stay(packages):
     slim(packages)
     assert {str(path.relative_to(packages)) for path in packages.rglob("*") if path.is_file()} == {
+        "tensorflow/include/tsl/include/LICENSE.txt",
+        "tensorflow/compiler/mlir/stablehlo/stablehlo.py",
         "tensorflow/python/include/kept.py",
+        "google/cloud/aiplatform_v1/services/job_service/transports/rest.py",
+        "numpy/_core/include/numpy/random/LICENSE.txt",
         "apache_beam/testing/util.py",
         "pip/__main__.py",
         "scipy/stats/_page_trend_test.py",
