@@ -32,6 +32,8 @@ LOCK = "requirements-image.lock"
 LARGEST = 2_500_000_000
 """Bytes that the image may take unpacked."""
 CERTIFICATES = "/etc/ssl/certs"
+CHROOT = "--isolation=chroot"
+ONLINE = f"{CHROOT} --network=host --volume {CERTIFICATES}:{CERTIFICATES}:ro"
 
 needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [
@@ -46,24 +48,43 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def image(project, storage):
+def make(project, storage):
+    """Runs make with Buildah as the builder."""
+
+    def call(*words):
+        made = run_watched(
+            ["make", *words, "BUILDER=buildah"], cwd=project, env={**os.environ, **storage}, timeout_s=900
+        )
+        assert made.returncode == 0, made.stdout[-3000:] + made.stderr[-3000:]
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def image(project, make):
     """The name of the image of this checkout."""
     cache = subprocess.run(
         [project / ".venv/bin/uv", "cache", "dir"], capture_output=True, text=True, check=True
     ).stdout.strip()
     # The packages that make setup has fetched, where uv looks for them as root, and what this machine trusts.
     there = Path(pwd.getpwuid(0).pw_dir, ".cache", "uv")
-    options = f"--isolation=chroot --network=host --volume {cache}:{there}"
-    options += f" --volume {CERTIFICATES}:{CERTIFICATES}:ro"
-    for words in (
-        ["image-base", "BASE=localhost/base"],
-        ["image", f"IMAGE={NAME}", "BASE=localhost/base", "TARGET=pipeline", f"BUILD_OPTIONS={options}"],
-    ):
-        made = run_watched(
-            ["make", *words, "BUILDER=buildah"], cwd=project, env={**os.environ, **storage}, timeout_s=900
-        )
-        assert made.returncode == 0, made.stdout[-3000:] + made.stderr[-3000:]
+    options = f"{ONLINE} --volume {cache}:{there}"
+    make("image-base", "BASE=localhost/base")
+    make("image", f"IMAGE={NAME}", "BASE=localhost/base", "TARGET=pipeline", f"BUILD_OPTIONS={options}")
     return NAME
+
+
+@pytest.fixture
+def made_from(image, make):
+    """Makes the image of a target that begins with the pipeline's, which is not built again."""
+
+    def call(target, options):
+        name = f"localhost/slipway:{target}"
+        options = f"{options} --build-context pipeline=container-image://{image}"
+        make("image", f"IMAGE={name}", "BASE=localhost/base", f"TARGET={target}", f"BUILD_OPTIONS={options}")
+        return name
+
+    return call
 
 
 @pytest.fixture
@@ -208,11 +229,44 @@ def test_a_task_that_is_told_to_end_leaves_no_container_and_the_next_attempt_run
     assert (run(containers, "task-2", "touch done") / "done").exists()
 
 
+def test_beam_worker_is_the_same_image_with_the_launcher_of_beam_s(made_from, storage, tmp_path):
+    # Beam's own image is in a registry only; a script stands for its launcher.
+    (tmp_path / "boot").write_text(
+        '#!/bin/sh\necho "$(id -u) $RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT $(which python) $@"\n'
+    )
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY --chmod=755 boot /opt/apache/beam/boot\n")
+    subprocess.run(
+        ["buildah", "build", CHROOT, "--quiet", "--tag", "localhost/beam", tmp_path],
+        env={**os.environ, **storage},
+        check=True,
+        capture_output=True,
+    )
+    name = made_from("beam-worker", f"{CHROOT} --build-arg BEAM=localhost/beam")
+    printed = podman(storage, "run", "--rm", "--network", "none", "--read-only", name, "--id=1")
+    assert printed == "10001 1 /opt/venv/bin/python --id=1\n"
+
+
+def test_training_image_for_tpus_loads_libtpu_which_finds_none_here(made_from, storage):
+    name = made_from("training-tpu", ONLINE)
+    alone = ["--rm", "--network", "none", "--read-only", "--env", "JAX_PLATFORMS=tpu"]
+    # It would ask the cloud's own server which machine this is.
+    alone += ["--env", "TPU_SKIP_MDS_QUERY=1"]
+    script = "import slipway.components.trainer.remote.worker, jax; jax.devices()"
+    finished = subprocess.run(
+        ["podman", "run", *alone, name, "python", "-c", script],
+        env={**os.environ, **storage},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert "TPU initialization failed: No jellyfish device found" in finished.stderr
+
+
 def test_image_of_other_code_is_refused_before_anything_runs(image, storage, rehearse, tmp_path):
     changed = tmp_path / "Dockerfile"
     changed.write_text(f"FROM {image}\nCOPY Dockerfile {IMAGE_ROOT}/workloads/new.py\n")
     subprocess.run(
-        ["buildah", "build", "--isolation=chroot", "--quiet", "--tag", "localhost/slipway:other", tmp_path],
+        ["buildah", "build", CHROOT, "--quiet", "--tag", "localhost/slipway:other", tmp_path],
         env={**os.environ, **storage},
         check=True,
         capture_output=True,
