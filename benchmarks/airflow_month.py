@@ -20,9 +20,11 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from time import monotonic
@@ -198,6 +200,7 @@ class AirflowSide(Side):
                 self.roll_back()
         if last == self.month.last:
             self.month.write(self.days, self.month.missed)
+            self._delete_empty_runs()
             moment = datetime.combine(self.month.day(self.month.missed + 1), HOUR).isoformat()
             self._ask("backfill", "create", "--dag-id", DAG, "--from-date", moment, "--to-date", moment)
             self._run(range(self.month.missed, self.month.missed + 1))
@@ -222,6 +225,18 @@ class AirflowSide(Side):
                 cwd=PROJECT, env=self.airflow.of_steps, check=True, capture_output=True,
             )  # fmt: skip
             wait(self.airflow, lambda: self._have_ended(part), limit_s=DAY_LIMIT_S * len(part))
+
+    def _delete_empty_runs(self) -> None:
+        """Delete the run of the missed day, as its page does; no back-fill fills a run that has no tasks.
+
+        With `catch_up`, Airflow makes the run that follows the last one even if the DAG has since got a later
+        start; that is after its logical date, so it has no tasks, and is a success.
+        """
+        with closing(sqlite3.connect(self.airflow.home / "airflow.db", timeout=30)) as store, store:
+            store.execute(
+                "DELETE FROM dag_run WHERE NOT EXISTS "
+                "(SELECT * FROM task_instance AS task WHERE task.run_id = dag_run.run_id)"
+            )
 
     def _have_ended(self, part: range) -> bool:
         is_awaited = (
