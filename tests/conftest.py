@@ -25,6 +25,7 @@ from hypothesis import settings
 from made_once import Shared
 from watchdog import Watchdog
 from watched import Finished, run_watched
+from xdist.workermanage import NodeManager
 
 from slipway.components.large_imports import large_imports
 from slipway.pipeline.engine.processes.warm import Warm
@@ -46,6 +47,10 @@ os.environ["SLIPWAY_WARM_MINUTES"] = "0"
 
 # Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for all tests.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+
+# To save what coverage has counted took a worker 9 s. After 10 xdist kills it without a word, and all that it
+# has run counts as not run.
+NodeManager.EXIT_TIMEOUT = 120
 
 PROJECT = Path(__file__).resolve().parent.parent
 

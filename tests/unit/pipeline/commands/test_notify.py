@@ -150,19 +150,23 @@ class Endless:
         self.sent, self._begin, self._more = 0, begin, more
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}/hook"
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._has_ended = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def _serve(self):
         connection, _ = self._server.accept()
         with connection, contextlib.suppress(OSError):
             connection.recv(65536)
             connection.sendall(self._begin)
-            while True:
+            while not self._has_ended.is_set():
                 self.sent += connection.send(self._more)
                 time.sleep(0.005 if len(self._more) == 1 else 0)
 
     def close(self):
+        self._has_ended.set()
         self._server.close()
+        self._thread.join()
 
 
 @pytest.fixture
