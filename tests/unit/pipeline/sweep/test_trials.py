@@ -306,15 +306,36 @@ def test_other_seeds_wait_until_the_best_is_known(sweep):
     sweep.seeds = 3
     runs = SideBySide(AUC, sweep, 2)
     assert side_by_side(sweep, runs) == 0
-    assert [sets[1:] for sets, _ in runs.asked[3:]] == [
+    assert {sets[1:] for sets, _ in runs.asked[3:]} == {  # which begins first, threads decide
         ("train.batch_size=2", "train.seed=2"),
         ("train.batch_size=2", "train.seed=3"),
-    ]
+    }
 
 
-def test_an_interrupt_begins_no_more_trials_and_the_others_end(sweep, tmp_path):
+def test_an_interrupt_begins_no_more_trials_and_the_others_end(sweep, tmp_path, monkeypatch):
+    from slipway.pipeline.sweep import trials
+
+    is_seen, wait = threading.Event(), trials.wait
+
+    def wait_and_tell(running, **options):
+        if len(runs.asked) == 3 and len(running) == 1:
+            is_seen.set()
+        return wait(running, **options)
+
+    class Interrupted(SideBySide):
+        """The second trial is interrupted, and the third ends once the sweep has seen that."""
+
+        def __call__(self, sets, **options):
+            record = super().__call__(sets, **options)
+            if "train.batch_size=2" in sets:
+                return RunRecord(record.run_id, "taxi", state="interrupted")
+            if "train.batch_size=3" in sets:
+                assert is_seen.wait(60)
+            return record
+
+    monkeypatch.setattr(trials, "wait", wait_and_tell)
     sweep.sets, sweep.trials = ("train.batch_size=1,2,3,4", "train.epochs=5"), 4
-    runs = SideBySide({**AUC, "4": 0.1}, sweep, 2, interrupted_at=2)
+    runs = Interrupted({**AUC, "4": 0.1}, sweep, 2)
     assert side_by_side(sweep, runs) == 130
     assert len(runs.asked) == 3
     kept = read_sweep("latest", tmp_path).done
@@ -322,7 +343,7 @@ def test_an_interrupt_begins_no_more_trials_and_the_others_end(sweep, tmp_path):
     again = Runs({**AUC, "4": 0.1})
     assert side_by_side(read_sweep("latest", tmp_path), again) == 0
     assert len(again.asked) == 2
-    assert again.asked[0][1] == "run-1", "the run goes on"
+    assert again.asked[0][1] == kept[1].run_id, "the run goes on"
 
 
 def test_the_search_is_told_which_trials_still_run(sweep, monkeypatch):
