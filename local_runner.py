@@ -613,8 +613,10 @@ def new(
     verbose: Verbose = False,
 ) -> None:
     """Create a workload from rows or images: schema, preprocessing, model and test, as code that you own."""
+    from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.start.command import new as begin
 
+    leave = warming.leaving()
     begun = begin(
         name,
         data=data,
@@ -627,6 +629,7 @@ def new(
         weight=weight,
     )
     _print(begun.text())
+    leave()
 
 
 def _config(workload: Path, profile: str | None) -> "WorkloadConfig":

@@ -1,7 +1,6 @@
 """The commands `run`, `resume` and `plan`, and those that let another program run the nodes of a run."""
 
 import contextlib
-import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -92,12 +91,12 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.run_display import stderr_display
 
-    minutes = warming.minutes_left(os.environ, at_terminal=sys.stderr.isatty())
+    leave = warming.leaving()
 
     def leave_warm_process(ended: RunRecord) -> None:
         # A run that ran no node did not need TFX, and neither will the next one like it.
-        if minutes and any(node.attempts for node in ended.nodes) and (line := warming.leave(minutes)):
-            say(line)
+        if any(node.attempts for node in ended.nodes):
+            leave()
 
     say(*moved_lines(asked.workload, asked.output))
     with (
@@ -197,12 +196,18 @@ def finish(run_id: str, *, output: Path) -> int:
 
 
 def plan(asked: "Request") -> Planned:
-    """Return which nodes would run, and why."""
+    """Return which nodes would run, and why; leave a warm process for the run that follows."""
+    from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.engine.plan_without_run import plan_only
+    from slipway.pipeline.engine.processes import standby
 
+    leave = warming.leaving()
     history = History(asked.output)
-    decided = plan_only(asked, history)
+    with standby.find() or contextlib.nullcontext() as warm:
+        decided = plan_only(asked, history, warm=warm)
     warn_of_damage(history)
     say(*moved_lines(asked.workload, asked.output))
+    if any(each.action == "run" for each in decided.decisions.values()):
+        leave()
     nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
     return Planned(decided.graph.name, nodes)

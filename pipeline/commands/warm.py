@@ -1,29 +1,33 @@
 """The command `warm`: starts a process that imports TFX ahead of the runs that follow.
 
-At a terminal each run leaves such a process behind for some minutes: there, people edit and run again.
+At a terminal each command that a run usually follows (`new`, `plan`, a run itself) leaves such a process
+behind for some minutes: there, people read, edit and run.
 """
 
+import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 
 from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.printable import say
 
 MINUTES_VARIABLE = "SLIPWAY_WARM_MINUTES"
-"""The variable with the minutes that a process left by a run waits to be used; 0: none is left."""
+"""The variable with the minutes that a process left by a command waits to be used; 0: none is left."""
 MOST_MINUTES = 1440
 MINUTES_AT_A_TERMINAL = 5
-"""Used if the variable is not set, and the run shows its progress at a terminal; elsewhere it is 0."""
+"""Used if the variable is not set, and stderr is a terminal; elsewhere it is 0."""
 _NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]+)?", re.ASCII)
 
 
 def minutes_left(environment: Mapping[str, str], *, at_terminal: bool) -> float:
-    """Return the minutes that the process left by a run waits; 0, as always in CI: no process is left.
+    """Return the minutes that the process left by a command waits; 0, as always in CI: no process is left.
 
     Args:
         environment: the variables.
-        at_terminal: whether a terminal shows the run's progress.
+        at_terminal: whether a terminal shows what the command reports.
 
     Raises:
         UsageError: the variable does not hold a number in the allowed range.
@@ -34,13 +38,28 @@ def minutes_left(environment: Mapping[str, str], *, at_terminal: bool) -> float:
     if not 0 <= minutes <= MOST_MINUTES:
         raise UsageError(
             f"{MINUTES_VARIABLE} is {written!r}; it must be a number of minutes from 0 to {MOST_MINUTES}.",
-            hint=f"export {MINUTES_VARIABLE}=15; or 0: then no run leaves a warm process",
+            hint=f"export {MINUTES_VARIABLE}=15; or 0: then no command leaves a warm process",
         )
     return 0 if environment.get("CI", "false") == "true" else minutes
 
 
+def leaving() -> Callable[[], None]:
+    """Return what a command calls at its end: it leaves a process if the minutes ask for it, and says so.
+
+    Raises:
+        UsageError: the variable is wrong. So a command that calls this first has done nothing yet.
+    """
+    minutes = minutes_left(os.environ, at_terminal=sys.stderr.isatty())
+
+    def at_end() -> None:
+        if minutes and (line := leave(minutes)):
+            say(line)
+
+    return at_end
+
+
 def leave(minutes: float) -> str:
-    """Start the process after a run if there is none yet; say so, or why it could not be started.
+    """Start the process after a command if there is none yet; say so, or why it could not be started.
 
     Returns:
         One line for the user; empty if there was one already.
@@ -50,7 +69,7 @@ def leave(minutes: float) -> str:
         pid = standby.begin(60 * minutes)
     except UsageError as error:
         return f"warning: no warm process is left: {error.message} {error.hint}"
-    except OSError as error:  # the run is complete, whatever else goes wrong here
+    except OSError as error:  # the command is complete, whatever else goes wrong here
         return f"warning: no warm process is left: {error}"
     if pid in there:
         return ""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from slipway.pipeline.engine.processes.client import ForkServerClient
+from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.plan.make_plan import Plan, graph_key, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
@@ -14,14 +15,17 @@ from slipway.pipeline.terminal.sign_of_life import sign_of_life
 _RUNS_FOR_NAMES = 5
 
 
-def plan_only(request: Request, history: History) -> Plan:
+def plan_only(request: Request, history: History, *, warm: WarmProcess | None = None) -> Plan:
     """Plan what `execute` would do.
+
+    Args:
+        warm: the process to fork from; None imports TFX in a new process if the graph is not known yet.
 
     Raises:
         UsageError: the metadata store is damaged; or as `ForkServerClient.compile`.
     """
     check_undamaged(request.output / "metadata.db")
-    return make_plan(request, history, find_graph(request))
+    return make_plan(request, history, find_graph(request, warm=warm))
 
 
 def plan_kept(request: Request, history: History) -> Plan:
@@ -35,14 +39,16 @@ def plan_kept(request: Request, history: History) -> Plan:
     return make_plan(request, history, replace(graph, nodes=nodes))
 
 
-def find_graph(request: Request) -> Graph:
-    """Return the graph of a request. TFX is imported only if the graph is not known yet."""
+def find_graph(request: Request, *, warm: WarmProcess | None = None) -> Graph:
+    """Return the graph of a request. TFX is imported only if it is not known yet, and without `warm`."""
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
         with (
             history.scratch() as folder,
-            ForkServerClient(folder, temporary=folder / "tmp", is_ours=request.is_workload) as server,
+            ForkServerClient(
+                folder, temporary=folder / "tmp", is_ours=request.is_workload, warm=warm
+            ) as server,
         ):
             server.begin_compiling(request.order(run_id="plan", folder=folder))
             key = graph_key(request)

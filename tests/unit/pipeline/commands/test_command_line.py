@@ -5,6 +5,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -265,3 +266,16 @@ def test_the_home_folder_is_found_in_quotes_and_behind_an_equals_sign(
     code, _, err = local_runner("new", "home", *words, "--label", "y")
     assert code == 2
     assert "1 row is too few" in err
+
+
+def test_new_leaves_a_warm_process_for_the_run_that_follows(local_runner, monkeypatch):
+    left = []
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("SLIPWAY_WARM_MINUTES", "7")
+    monkeypatch.setattr("slipway.pipeline.commands.warm.leave", lambda minutes: left.append(minutes) or "")
+    assert local_runner("new", "toy", "--data", "missing.csv")[0] == 2
+    assert left == []
+    begun = SimpleNamespace(text=lambda: "written")
+    monkeypatch.setattr("slipway.pipeline.start.command.new", lambda name, **_: begun)
+    assert local_runner("new", "toy", "--data", "rows.csv") == (0, "written\n", "")
+    assert left == [7]

@@ -1,12 +1,17 @@
 """What `run` and `plan` say before they begin, and what steps are forked from."""
 
 import contextlib
+from types import SimpleNamespace
+
+import pytest
 
 from slipway.pipeline.commands import run
 from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.commands.run import moved_lines
 from slipway.pipeline.engine import stepwise_run
 from slipway.pipeline.engine.processes import standby
+from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 
@@ -57,3 +62,23 @@ def test_run_that_another_program_takes_in_steps_is_told_at_its_end_as_any_run(m
     monkeypatch.setattr(stepwise_run, "finish", closed)
     assert run.finish(record.run_id, output=tmp_path) == 3
     assert heard == [(record.run_id, tmp_path, END_LISTENERS)]
+
+
+@pytest.mark.parametrize(("action", "left"), [("run", [7]), ("reuse", [])])
+def test_plan_in_which_a_node_would_run_leaves_a_warm_process_and_is_forked_from_one(
+    monkeypatch, tmp_path, action, left
+):
+    graph = Graph("taxi", (Node("Ingest", "Ingest", ()),))
+    used, minutes = [], []
+
+    def plan_only(asked, history, *, warm):
+        used.append(warm)
+        return SimpleNamespace(graph=graph, decisions={"Ingest": Decision("Ingest", action, "why")})
+
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("SLIPWAY_WARM_MINUTES", "7")
+    monkeypatch.setattr("slipway.pipeline.commands.warm.leave", lambda each: minutes.append(each) or "")
+    monkeypatch.setattr("slipway.pipeline.engine.plan_without_run.plan_only", plan_only)
+    monkeypatch.setattr(standby, "find", lambda: contextlib.nullcontext("it"))
+    run.plan(SimpleNamespace(output=tmp_path, workload="taxi"))
+    assert (used, minutes) == (["it"], left)

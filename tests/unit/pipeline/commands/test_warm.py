@@ -43,6 +43,24 @@ def test_runs_leave_a_process_at_a_terminal_or_if_a_variable_says_so_and_none_in
     assert warm.minutes_left(variables, at_terminal=True) == at_a_terminal
 
 
+def test_command_leaves_a_process_at_its_end_if_the_minutes_ask_for_it_and_says_so(monkeypatch, capsys):
+    left = []
+    monkeypatch.setattr(warm, "leave", lambda minutes: left.append(minutes) or "a process waits")
+    monkeypatch.delenv("CI", raising=False)
+    for written in ("0", "7"):
+        monkeypatch.setenv("SLIPWAY_WARM_MINUTES", written)
+        at_end = warm.leaving()
+        assert left == []
+        at_end()
+    assert (left, capsys.readouterr().err) == ([7], "a process waits\n")
+
+
+def test_wrong_minutes_are_refused_before_the_command_does_anything(monkeypatch):
+    monkeypatch.setenv("SLIPWAY_WARM_MINUTES", "soon")
+    with pytest.raises(UsageError, match="SLIPWAY_WARM_MINUTES is 'soon'"):
+        warm.leaving()
+
+
 @pytest.mark.parametrize("written", ["-1", "1441", "nan", "inf", "1e2", "15 minutes"])
 def test_wrong_number_of_minutes_is_refused_even_in_ci(written):
     with pytest.raises(UsageError) as told:

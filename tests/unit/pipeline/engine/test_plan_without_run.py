@@ -31,7 +31,7 @@ def compiles(monkeypatch):
     """How often a graph was compiled, which takes TFX's import."""
     done = []
 
-    def find_graph(request):
+    def find_graph(request, **_):
         done.append(request)
         return GRAPH
 
@@ -88,7 +88,7 @@ def test_without_names_nothing_is_looked_up(asked, compiles):
 
 def test_what_may_not_be_cached_is_kept_to_be_compared_with_all_the_same(asked, monkeypatch):
     graph = Graph("taxi", (Node("Ingest", "Ingest", (), uncached="its pipeline has enable_cache=False"),))
-    monkeypatch.setattr(plan_without_run, "find_graph", lambda request: graph)
+    monkeypatch.setattr(plan_without_run, "find_graph", lambda request, **_: graph)
     history = History(asked.output)
     key = fingerprints(graph, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
     history.remember(key, result_of(NodeRecord("Ingest"), "run-0", files={}))
