@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 from slipway.components.preflight.question_and_answer import Compiled
 
-CLOSE_ENOUGH = 1.1
-"""The search ends when the smallest batch that fails is at most this many times the largest that fits."""
 SEARCH_LIMIT_ROWS = 2**17
 """The largest batch per device that is tried."""
 MOST_GROWTH = 16
@@ -23,7 +21,7 @@ def largest_batch(
     """Find the largest batch that compiles and fits, and the smallest that does not.
 
     Memory is assumed to grow linearly with the batch. This only guides the search: both results are batches
-    that were compiled.
+    that were compiled, and unless time runs out the second is the next after the first, one `unit` larger.
 
     Args:
         first: the compiler's report on one batch.
@@ -39,7 +37,7 @@ def largest_batch(
     fails = [] if first.compiles else [first.batch_size]
     while has_time():
         best, worst = max((each.batch_size for each in fits), default=0), min(fails, default=None)
-        batch = _next(fits, worst, unit=unit, limit=limit)
+        batch = _next(fits, worst, count=len(fits) + len(fails), unit=unit, limit=limit)
         if batch <= best or (worst is not None and batch >= worst):
             break
         said = compiled(batch)
@@ -52,18 +50,27 @@ def largest_batch(
     return max((each.batch_size for each in fits), default=None), min(fails, default=None)
 
 
-def _next(fits: list[Compiled], worst: int | None, *, unit: int, limit: int) -> int:
-    """Return the batch to compile next; if there is none, a batch whose result is known already."""
+def _next(fits: list[Compiled], worst: int | None, *, count: int, unit: int, limit: int) -> int:
+    """Return the batch to compile next; if there is none, a batch whose result is known already.
+
+    Args:
+        count: the number of batches compiled so far.
+    """
     best = max(fits, key=lambda each: each.batch_size, default=None)
     low = best.batch_size if best else 0
     if worst is None:
         guess = _guess(fits) if len(fits) > 1 else low * 4
         wanted = max(low * 2, min(guess, low * MOST_GROWTH))
         return max(low, min(wanted, limit) // unit * unit)
-    if worst - low <= unit or (low and worst <= low * CLOSE_ENOUGH):
+    if worst - low <= unit:
         return low
-    middle = (low + worst) // 2 if low else worst // 4
-    return max(unit, middle // unit * unit)
+    # Where memory does grow linearly, two guesses end the search. Elsewhere each could gain one unit only: so
+    # every second batch is the middle, which halves what is left.
+    if len(fits) > 1 and count % 2:
+        wanted = min(max(_guess(fits), low + unit), worst - 1)
+    else:
+        wanted = (low + worst) // 2 if low else worst // 4
+    return max(low + unit, wanted // unit * unit)
 
 
 def _guess(fits: list[Compiled]) -> int:
