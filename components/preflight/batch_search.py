@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from slipway.components.preflight.question_and_answer import Compiled
 
+CLOSE = 0.01
+"""Least effort ends when the batch that fails is larger by at most this share than the one that fits."""
 SEARCH_LIMIT_ROWS = 2**17
 """The largest batch per device that is tried."""
 MOST_GROWTH = 16
@@ -12,26 +14,49 @@ MOST_GROWTH = 16
 
 def largest_batch(
     first: Compiled,
+    *,
+    quickly: Callable[[int], Compiled],
+    fully: Callable[[int], Compiled],
+    unit: int,
+    limit: int,
+    has_time: Callable[[], bool],
+    has_time_to_approach: Callable[[], bool],
+) -> tuple[int | None, int | None]:
+    """Find the largest batch that compiles and fits, and the smallest that does not.
+
+    The compiler's least effort tells in a fraction of the time about where that batch is. With full effort,
+    as a training is compiled, a few more or fewer rows may fit: so what is returned was compiled with that.
+    Unless time runs out, the second batch is the next after the first, one `unit` larger.
+
+    Args:
+        first: the compiler's report on one batch, with full effort.
+        quickly: compiles another batch, a multiple of `unit`, with least effort.
+        fully: the same with full effort.
+        unit: the number that a batch must be a multiple of, >= 1.
+        limit: the largest batch that is tried.
+        has_time: returns False when the search must end.
+        has_time_to_approach: returns False when full effort must begin; no later than `has_time`.
+
+    Returns:
+        The largest batch that fits and the smallest that does not: (None, smallest) if no batch fits, and
+        (largest, None) if all batches up to the limit fit or time ran out before one did not.
+    """
+    start = _approach(first, quickly, unit=unit, limit=limit, has_time=has_time_to_approach)
+    fits, fails = _settle(start, first, fully, unit=unit, limit=limit, has_time=has_time)
+    return max(fits, default=None), min(fails, default=None)
+
+
+def _approach(
+    first: Compiled,
     compiled: Callable[[int], Compiled],
     *,
     unit: int,
     limit: int,
     has_time: Callable[[], bool],
-) -> tuple[int | None, int | None]:
-    """Find the largest batch that compiles and fits, and the smallest that does not.
+) -> int:
+    """Return the largest batch that compiles, or one close to it; if none does, the smallest.
 
-    Memory is assumed to grow linearly with the batch. This only guides the search: both results are batches
-    that were compiled, and unless time runs out the second is the next after the first, one `unit` larger.
-
-    Args:
-        first: the compiler's report on one batch.
-        compiled: compiles another batch, a multiple of `unit`.
-        unit: the number that a batch must be a multiple of, >= 1.
-        has_time: returns False when the search must end.
-
-    Returns:
-        The largest batch that fits and the smallest that does not: (None, smallest) if no batch fits, and
-        (largest, None) if all batches up to the limit fit or time ran out before one did not.
+    Memory is assumed to grow linearly with the batch. This only guides the search.
     """
     fits = [first] if first.compiles else []
     fails = [] if first.compiles else [first.batch_size]
@@ -41,13 +66,48 @@ def largest_batch(
         if batch <= best or (worst is not None and batch >= worst):
             break
         said = compiled(batch)
-        if said.error and not said.is_out_of_memory:
-            break  # it failed for a reason other than memory
         if said.compiles:
             fits.append(said)
-        else:
+        elif said.is_out_of_memory:
             fails.append(batch)
-    return max((each.batch_size for each in fits), default=None), min(fails, default=None)
+        else:
+            break  # it failed for a reason other than memory
+    return max((each.batch_size for each in fits), default=min(fails, default=first.batch_size))
+
+
+def _settle(
+    start: int,
+    first: Compiled,
+    compiled: Callable[[int], Compiled],
+    *,
+    unit: int,
+    limit: int,
+    has_time: Callable[[], bool],
+) -> tuple[list[int], list[int]]:
+    """Return batches that fit and that do not: from `start` outwards in doubled steps, then by halves."""
+    fits = [first.batch_size] if first.compiles else []
+    fails = [] if first.compiles else [first.batch_size]
+    low, high, batch = None, None, start
+    while has_time():
+        said = first if batch == first.batch_size else compiled(batch)
+        if said.compiles:
+            low = batch
+            fits.append(batch)
+        elif said.is_out_of_memory:
+            high = batch
+            fails.append(batch)
+        else:
+            break  # it failed for a reason other than memory
+        if low is None:
+            wanted = max(unit, batch - (start - batch) - unit)
+        elif high is None:
+            wanted = min(limit, batch + (batch - start) + unit)
+        else:
+            wanted = (low + high) // 2
+        batch = wanted // unit * unit
+        if batch in fits or batch in fails:
+            break
+    return fits, fails
 
 
 def _next(fits: list[Compiled], worst: int | None, *, count: int, unit: int, limit: int) -> int:
@@ -62,7 +122,7 @@ def _next(fits: list[Compiled], worst: int | None, *, count: int, unit: int, lim
         guess = _guess(fits) if len(fits) > 1 else low * 4
         wanted = max(low * 2, min(guess, low * MOST_GROWTH))
         return max(low, min(wanted, limit) // unit * unit)
-    if worst - low <= unit:
+    if worst - low <= max(unit, low * CLOSE):
         return low
     # Where memory does grow linearly, two guesses end the search. Elsewhere each could gain one unit only: so
     # every second batch is the middle, which halves what is left.

@@ -195,13 +195,15 @@ def _answer(question: Question, lines: Any) -> Answer:
     first = step.compiled(question.batch_size, fast=question.is_fast)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
-        ends = time.monotonic() + question.search_s
+        began = time.monotonic()
         sizes = largest_batch(
             first,
-            lambda batch: step.compiled(batch, fast=True),
+            quickly=lambda batch: step.compiled(batch, fast=True),
+            fully=lambda batch: step.compiled(batch, fast=question.is_fast),
             unit=question.replicas * (8 if question.batch_size % (8 * question.replicas) == 0 else 1),
             limit=SEARCH_LIMIT_ROWS * question.replicas,
-            has_time=lambda: time.monotonic() < ends,
+            has_time=lambda: time.monotonic() < began + question.search_s,
+            has_time_to_approach=lambda: time.monotonic() < began + question.search_s / 2,
         )
     return Answer(step=first, fits_batch=sizes[0], fails_batch=sizes[1], **facts)
 

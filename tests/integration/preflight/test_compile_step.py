@@ -220,11 +220,10 @@ def test_resnet50_compiles_to_what_the_published_comparison_has(asked, tpu_pytho
 
 
 def check_both_sides(asked, tpu_python, searched_for: Question) -> None:
-    """That the compiler, asked anew and with all its effort, takes the one batch and refuses the other."""
-    # With all its effort, libtpu takes 20 s of CPU more for the first batch; all others are looked at fast.
-    (searched,) = asked(tpu_python, [replace(searched_for, is_fast=True)])
+    """That the compiler, asked anew, takes the one batch and refuses the other, the next larger."""
+    (searched,) = asked(tpu_python, [searched_for])
 
-    assert 0 < searched.fits_batch < searched.fails_batch <= searched.fits_batch * 1.1
+    assert 0 < searched.fits_batch == searched.fails_batch - 8
     sides = [
         replace(searched_for, batch_size=size, search_s=0.0)
         for size in (searched.fits_batch, searched.fails_batch)
@@ -232,7 +231,7 @@ def check_both_sides(asked, tpu_python, searched_for: Question) -> None:
     fits, fails = asked(tpu_python, sides)
     assert fits.step.compiles
     assert fails.step.is_out_of_memory
-    assert fails.step.peak_bytes > fails.step.available_bytes > 15 * 2**30
+    assert fails.step.peak_bytes >= fails.step.available_bytes > 15 * 2**30
 
 
 def test_the_largest_batch_is_the_compilers_own_verdict_on_both_sides(asked, tpu_python):

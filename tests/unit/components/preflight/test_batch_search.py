@@ -8,77 +8,115 @@ from slipway.components.preflight.question_and_answer import Compiled
 HBM = 1_000_000
 
 
-def compiler(fixed: int, each: float, asked: list[int]):
+def compiler(asked: list[int], needs):
+    """Compiles what needs at most the memory there is; `needs` returns the bytes of a batch."""
+
     def compiled(batch: int) -> Compiled:
         asked.append(batch)
-        needed = round(fixed + each * batch)
-        if needed > HBM:
+        if needs(batch) > HBM:
             return Compiled(batch_size=batch, error="Ran out of memory", is_out_of_memory=True)
-        return Compiled(batch_size=batch, peak_bytes=needed, available_bytes=HBM)
+        return Compiled(batch_size=batch, peak_bytes=round(needs(batch)), available_bytes=HBM)
 
     return compiled
 
 
+def search(first: Compiled, *, quickly, fully, unit=8, limit=10**9, has_time=lambda: True):
+    return largest_batch(
+        first,
+        quickly=quickly,
+        fully=fully,
+        unit=unit,
+        limit=limit,
+        has_time=has_time,
+        has_time_to_approach=has_time,
+    )
+
+
 @pytest.mark.parametrize("first", [8, 64, 800, 100_000])
 @pytest.mark.parametrize("each", [1.0, 37.0, 900.0])
-def test_the_answer_is_the_compilers_own_on_both_sides_and_the_largest(first, each):
-    asked: list[int] = []
-    ask = compiler(1000, each, asked)
+@pytest.mark.parametrize("effort", [1.0, 0.998, 1.002])
+def test_the_answer_is_the_largest_that_compiles_with_full_effort(first, each, effort):
+    quick: list[int] = []
+    full: list[int] = []
+    fully = compiler(full, lambda batch: (1000 + each * batch) * effort)
 
-    fits, fails = largest_batch(ask(first), ask, unit=8, limit=10**9, has_time=lambda: True)
+    fits, fails = search(
+        fully(first), quickly=compiler(quick, lambda batch: 1000 + each * batch), fully=fully
+    )
 
-    assert ask(fits).compiles
-    assert not ask(fails).compiles
+    assert fully(fits).compiles
+    assert not fully(fails).compiles
     assert fails - fits == 8
-    assert len(asked) < 16
-    assert all(batch % 8 == 0 for batch in asked)
+    assert len(quick) < 14
+    assert len(full) < 24
+    assert all(batch % 8 == 0 for batch in [*quick, *full])
+
+
+def test_where_least_effort_is_right_the_next_larger_batch_ends_the_search():
+    full: list[int] = []
+
+    def needs(batch):
+        return 1000 + 37.0 * batch
+
+    fully = compiler(full, needs)
+    search(fully(27_000 // 8 * 8), quickly=compiler([], needs), fully=fully)
+    assert full == [27_000, 27_008]
 
 
 @pytest.mark.parametrize("step", [128, 1000, 4096])
 def test_memory_that_grows_in_steps_takes_few_more(step):
     """As where the compiler pads the batch to whole tiles: a line through two batches misses the step."""
-    asked: list[int] = []
+    quick: list[int] = []
+    full: list[int] = []
 
-    def compiled(batch):
-        asked.append(batch)
-        needed = 1000 + 37 * (-(-batch // step) * step)
-        if needed > HBM:
-            return Compiled(batch_size=batch, error="Ran out of memory", is_out_of_memory=True)
-        return Compiled(batch_size=batch, peak_bytes=needed, available_bytes=HBM)
+    def needs(batch):
+        return 1000 + 37 * (-(-batch // step) * step)
 
-    fits, fails = largest_batch(compiled(64), compiled, unit=8, limit=10**9, has_time=lambda: True)
-
-    assert (fits, fails) == (27_000 // step * step // 8 * 8, 27_000 // step * step // 8 * 8 + 8)
-    assert len(asked) < 28
+    fully = compiler(full, needs)
+    fits, fails = search(fully(64), quickly=compiler(quick, needs), fully=fully)
+    assert (fits, fails) == (27_000 // step * step, 27_000 // step * step + 8)
+    assert len(quick) < 20
+    assert len(full) < 16
 
 
 def test_nothing_fits():
-    ask = compiler(HBM + 1, 1.0, [])
-
-    assert largest_batch(ask(64), ask, unit=8, limit=1024, has_time=lambda: True) == (None, 8)
+    ask = compiler([], lambda batch: HBM + 1)
+    assert search(ask(64), quickly=ask, fully=ask, limit=1024) == (None, 8)
 
 
 def test_the_limit_is_not_passed_and_said_to_fit():
-    ask = compiler(1, 1.0, [])
+    ask = compiler([], lambda batch: batch)
+    assert search(ask(8), quickly=ask, fully=ask, limit=1024) == (1024, None)
 
-    assert largest_batch(ask(8), ask, unit=8, limit=1024, has_time=lambda: True) == (1024, None)
+
+def test_it_ends_when_time_is_up_with_what_was_compiled_with_full_effort():
+    quick: list[int] = []
+    full: list[int] = []
+    left = count(1)
+    fully = compiler(full, lambda batch: 1000 + batch)
+    found = largest_batch(
+        fully(8),
+        quickly=compiler(quick, lambda batch: 1000 + batch),
+        fully=fully,
+        unit=8,
+        limit=10**9,
+        has_time=lambda: next(left) <= 1,
+        has_time_to_approach=lambda: len(quick) < 2,
+    )
+    assert len(quick) == 2
+    assert full == [8, quick[-1]]
+    assert found == (quick[-1], None)
 
 
-def test_it_ends_when_time_is_up_with_what_is_known():
-    asked: list[int] = []
-    ask, left = compiler(1000, 1.0, asked), count(1)
-
-    fits, fails = largest_batch(ask(8), ask, unit=8, limit=10**9, has_time=lambda: next(left) <= 1)
-
-    assert (fits, fails) == (asked[-1], None)
-    assert len(asked) == 2
+def test_without_time_for_another_the_first_is_the_answer():
+    ask = compiler([], lambda batch: 1000 + batch)
+    assert search(ask(8), quickly=ask, fully=ask, has_time=lambda: False) == (8, None)
 
 
 def test_another_refusal_than_memory_ends_the_search():
     first = Compiled(batch_size=8, peak_bytes=10, available_bytes=HBM)
 
-    found = largest_batch(
-        first, lambda batch: Compiled(batch_size=batch, error="odd"), unit=8, limit=999, has_time=lambda: True
-    )
+    def odd(batch):
+        return Compiled(batch_size=batch, error="odd")
 
-    assert found == (8, None)
+    assert search(first, quickly=odd, fully=odd, limit=999) == (8, None)
