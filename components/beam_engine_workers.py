@@ -145,11 +145,7 @@ class BeamEngineWorkers:
     def _result(self, folder: str, place: int) -> Any:
         path = _path(folder, place)
         if not fileio.exists(path):
-            raise ComponentError(
-                f"the Beam runner has finished, but left no result in {folder}",
-                hint="its workers must see that folder: keep artifacts where all can write (a bucket, "
-                "a shared disk), or work on this machine: --set beam.runner=direct",
-            )
+            raise no_result(folder)
         with fileio.open(path, "rb") as file:
             content: bytes = file.read()
         fileio.remove(path)
@@ -196,6 +192,15 @@ class _Do(beam.DoFn):
             if self._again is None or not lacks_memory(error):
                 raise
             return ResultMessage(self._again(task, _ignore_progress), is_redone=True)
+
+
+def no_result(folder: str) -> ComponentError:
+    """Return the error for a runner whose workers have left nothing in a folder."""
+    return ComponentError(
+        f"the Beam runner has finished, but left no result in {folder}",
+        hint="its workers must see that folder: keep artifacts where all can write (a bucket, "
+        "a shared disk), or work on this machine: --set beam.runner=direct",
+    )
 
 
 def _ignore_progress(rows: int, done_bytes: int) -> None:

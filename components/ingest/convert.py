@@ -125,7 +125,7 @@ def convert(
     rule = split_rule(options, columns) if fixed is None else None
     writers = [
         ShardWriter(
-            f"{folder}/task-{task.index:05d}",
+            f"{folder}/task-{task.index:05d}{task.attempt}",
             lanes=task.lanes,
             target_bytes=options.target_shard_bytes or task.shard_bytes,
             compression=options.compression,

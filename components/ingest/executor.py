@@ -1,8 +1,12 @@
 """The Beam executor of Ingest: runs a task for each group of files, then checks the combined result."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 import apache_beam as beam
@@ -20,7 +24,7 @@ from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
 from slipway.components.beam_args import most_workers
-from slipway.components.beam_engine_workers import runs_elsewhere
+from slipway.components.beam_engine_workers import no_result, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.failure_files import left_folder
@@ -41,6 +45,8 @@ OPTIONS_KEY = "ingest"
 SCHEMA_FILE_KEY = "schema_file"
 QUARANTINE_KEY = "quarantine"
 
+_UNFINISHED = ".unfinished"  # below the examples' folder, while Beam writes
+_REPORT = ".report"
 _TYPES = {
     schema_pb2.INT: ColumnType.INT,
     schema_pb2.FLOAT: ColumnType.FLOAT,
@@ -77,39 +83,52 @@ class Executor(BaseBeamExecutor):
         names = utils.generate_output_split_names(inputs, outputs)
         examples.split_names = artifact_utils.encode_split_names(names)
         splits = {name: artifact_utils.get_split_uri([examples], name) for name in names}
-        tasks = plan_tasks(
-            {
-                split: divided(files, options)
-                for split, files in _sources(
-                    exec_properties[standard_component_specs.INPUT_BASE_KEY], inputs, outputs
-                ).items()
-            },
-            splits,
-            quarantine=quarantine.uri,
-            min_shards=options.min_shards,
-        )
-        _make_anew([*splits.values(), quarantine.uri])
+        sources = {
+            split: divided(files, options)
+            for split, files in _sources(
+                exec_properties[standard_component_specs.INPUT_BASE_KEY], inputs, outputs
+            ).items()
+        }
+        plan = partial(plan_tasks, sources, min_shards=options.min_shards)
         known = options.known(_schema_types(exec_properties.get(SCHEMA_FILE_KEY)))
-        report = self._run(tasks, options, known, [*splits.values(), quarantine.uri])
-        _finish(report, splits, quarantine, options)
-        examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
-        examples_utils.set_file_format(examples, "tfrecords_gzip")
-
-    def _run(self, tasks: Sequence[Task], options: Options, known: Columns, folders: Sequence[str]) -> Report:
-        is_on_disk = not any("://" in folder for folder in folders)
-        if is_on_disk and not runs_elsewhere(self._beam_pipeline_args):
-            # On one machine, Beam's own parallelism costs more than it gains.
-            return run_tasks(
+        folders = [*splits.values(), quarantine.uri]
+        _make_anew(folders)
+        unfinished = f"{examples.uri}/{_UNFINISHED}"
+        if self._is_for_beam(folders):
+            report = self._run_with_beam(plan, options, known, unfinished, splits, quarantine.uri)
+        else:
+            tasks = plan(splits, quarantine=quarantine.uri)
+            report = run_tasks(
                 tasks,
                 options,
                 known,
                 workers=worker_count(tasks, at_most=most_workers(self._beam_pipeline_args or ())),
                 clear=lambda: _make_anew(folders),
             )
-        self._run_with_beam(tasks, options, known)
-        return _collect(tasks)
+        _finish(report, splits, quarantine, options)
+        with suppress(OSError):  # where another attempt of Beam's is still writing, or there is none
+            fileio.rmtree(unfinished)
+        examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
+        examples_utils.set_file_format(examples, "tfrecords_gzip")
 
-    def _run_with_beam(self, tasks: Sequence[Task], options: Options, known: Columns) -> None:
+    def _is_for_beam(self, folders: Sequence[str]) -> bool:
+        """Return True unless all is on one machine, where Beam's own parallelism costs more than it gains."""
+        return any("://" in folder for folder in folders) or runs_elsewhere(self._beam_pipeline_args)
+
+    def _run_with_beam(
+        self,
+        plan: Callable[..., Sequence[Task]],
+        options: Options,
+        known: Columns,
+        unfinished: str,
+        splits: Iterable[str],
+        quarantine: str,
+    ) -> Report:
+        # Beam may do a task more than once, even after another attempt at it has ended.
+        drafts = {name: f"{unfinished}/splits/{name}" for name in splits}
+        rejected = f"{unfinished}/rejected"
+        _make_anew([*drafts.values(), rejected])
+        tasks = plan(drafts, quarantine=rejected)
         with self._make_beam_pipeline() as pipeline:
             dealt = pipeline | "Tasks" >> beam.Create(tasks) | "Deal" >> beam.Reshuffle()
             columns = (
@@ -118,6 +137,7 @@ class Executor(BaseBeamExecutor):
                 | "Merge" >> beam.CombineGlobally(_merged)
             )
             _ = dealt | "Convert" >> beam.ParDo(_Convert(options, known), beam.pvalue.AsSingleton(columns))
+        return _collect(tasks, rejected, quarantine)
 
 
 class _Infer(beam.DoFn):
@@ -137,7 +157,10 @@ class _Infer(beam.DoFn):
 
 
 class _Convert(beam.DoFn):
-    """Converts a task's files, and writes the report or the error next to its quarantine file."""
+    """Converts a task's files, and writes the report or the error next to its quarantine file.
+
+    Each attempt writes files of its own, and its report when they are complete.
+    """
 
     def __init__(self, options: Options, known: Columns) -> None:
         self._options = options
@@ -145,6 +168,7 @@ class _Convert(beam.DoFn):
 
     def process(self, task: Task, found: Any) -> None:
         document: Mapping[str, object]
+        task = task.attempted(secrets.token_hex(8))
         try:
             if "error" in found:
                 raise ComponentError(found["error"], hint=found["hint"])
@@ -164,8 +188,8 @@ class _Convert(beam.DoFn):
             ).to_json()
         except SlipwayError as error:
             document = _failure(error)
-        with _open_output(_report_path(task)) as file:
-            file.write(json.dumps(document).encode())
+        with _open_output(f"{task.quarantine}{_REPORT}") as file:
+            file.write(json.dumps({**document, "rejected": task.quarantine}).encode())
 
 
 def _make_anew(folders: Sequence[str]) -> None:
@@ -197,10 +221,6 @@ def _failure(error: SlipwayError) -> _Failure:
 
 def _open_output(path: str) -> Any:
     return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
-
-
-def _report_path(task: Task) -> str:
-    return f"{task.quarantine}.report"
 
 
 def _proto(exec_properties: Mapping[str, object], key: str, message: Any) -> Any:
@@ -250,17 +270,45 @@ def _schema_types(path: str | None) -> dict[str, ColumnType]:
     return {feature.name: _TYPES[feature.type] for feature in schema.feature if feature.type in _TYPES}
 
 
-def _collect(tasks: Sequence[Task]) -> Report:
-    """Merge the reports of all tasks, and remove their files."""
+def _collect(tasks: Sequence[Task], rejected: str, quarantine: str) -> Report:
+    """Merge the reports of one complete attempt at each task, and put its rejected rows into the quarantine.
+
+    Args:
+        rejected: the folder of the reports and rejected rows of all attempts.
+
+    Raises:
+        ComponentError: no attempt at a task succeeded.
+    """
+    reports = sorted(name for name in fileio.listdir(rejected) if name.endswith(_REPORT))
     report = Report()
+    renames: dict[str, str] = {}
     for task in tasks:
-        with FileSystems.open(_report_path(task), compression_type=CompressionTypes.UNCOMPRESSED) as file:
-            document = json.loads(file.read())
+        prefix = PurePath(task.quarantine).name
+        document = _best(f"{rejected}/{name}" for name in reports if name.startswith(f"{prefix}-"))
+        if document is None:
+            raise no_result(rejected)
         if "error" in document:
             raise ComponentError(document["error"], hint=document["hint"])
         report.add(Report.from_json(document))
-    FileSystems.delete([_report_path(task) for task in tasks])
+        renames[document["rejected"]] = f"{quarantine}/{prefix}"
+    FileSystems.rename(list(renames), list(renames.values()))
     return report
+
+
+def _best(paths: Iterable[str]) -> dict[str, Any] | None:
+    """Return the first report of a success, or else of a failure; what is being written is none."""
+    failure = None
+    for path in paths:
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            text = file.read()
+        try:
+            document: dict[str, Any] = json.loads(text)
+        except ValueError:
+            continue
+        if "error" not in document:
+            return document
+        failure = document
+    return failure
 
 
 def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from slipway.components.ingest.options import MEBIBYTE
@@ -39,6 +39,7 @@ class Task:
         fixed_split: the split of all rows, if the input files decide it; else None.
         skipped_bytes: size of the files of earlier tasks, for the progress display.
         total_bytes: size of the files of all tasks, for the progress display.
+        attempt: part of the names of what is written, where a task may be done more than once.
     """
 
     index: int
@@ -50,6 +51,11 @@ class Task:
     fixed_split: str | None = None
     skipped_bytes: int = 0
     total_bytes: int = 0
+    attempt: str = ""
+
+    def attempted(self, name: str) -> "Task":
+        """Return the same task as an attempt, whose files have names of their own."""
+        return replace(self, attempt=f"-{name}", quarantine=f"{self.quarantine}-{name}")
 
 
 def plan_tasks(

@@ -206,6 +206,42 @@ def test_beam_workers_write_what_this_machine_writes_by_itself(run, tmp_path):
     assert content(beam) == content(here)
 
 
+def test_rows_count_once_where_beam_repeats_tasks_that_have_ended_or_been_cut_short(
+    run, tmp_path, monkeypatch
+):
+    from slipway.components.ingest import executor
+
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(
+            "n,s\n" + "".join(f"{i},{name}{i}\n" for i in range(3000)) + "x\n"
+        )
+    how = {"max_bad_share": 0.1, "beam": ["--runner=BundleBasedDirectRunner"], "block_bytes": 4000}
+    once = run(tmp_path, {"all": "*.csv"}, **how)
+    process, finish, attempts = executor._Convert.process, executor._finish, []
+    cuts = iter([True, True])
+
+    def told(*_, **__):
+        if next(cuts, False):
+            raise OSError("this worker is gone")
+
+    def processed(*given):
+        attempts.append(given)
+        return process(*given)
+
+    def finished(*given):
+        finish(*given)
+        for attempt in attempts:  # that the engine had given up, and that goes on
+            process(*attempt)
+
+    monkeypatch.setattr(executor, "tell", told)
+    monkeypatch.setattr(executor._Convert, "process", processed)
+    monkeypatch.setattr(executor, "_finish", finished)
+    again = run(tmp_path, {"all": "*.csv"}, **how)
+    assert len(attempts) > 1
+    written = {name: data for name, data in content(again).items() if ".unfinished" not in name}
+    assert written == content(once)
+
+
 def test_splits_by_file_shards_and_compression(run, examples, tmp_path):
     for name, rows in (("train-1", 10), ("train-2", 20), ("eval", 5)):
         (tmp_path / f"{name}.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(rows)))
