@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from slipway.components.ingest.suffixes import in_store
+
 # These modules import pyarrow, and a workload file is checked without it.
 if TYPE_CHECKING:
     from slipway.components.ingest.blocks import Block, InputFile
@@ -42,6 +44,11 @@ class Format:
     in_folder: tuple[str, ...]
     has_columns: bool = False
     is_text: bool = False
+
+    @property
+    def in_store(self) -> str:
+        """The pattern for the files in a folder of a store."""
+        return in_store(self.in_folder[0]) if len(self.in_folder) > 1 else self.in_folder[0]
 
     @property
     def infer(self) -> Infer:

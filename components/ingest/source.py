@@ -14,6 +14,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.hub_address import data_set_and_path
 from slipway.components.ingest.spans import PLACEHOLDER
+from slipway.components.ingest.suffixes import is_hidden, left_out
 from slipway.components.nearest import nearest
 from slipway.components.store_address import AZ, GS, HF, S3, bucket_and_path, is_elsewhere, is_in_store
 
@@ -143,7 +144,7 @@ def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
     for split, source in sources.items():
         top, path = _top_and_path(source)
         if not path or path.endswith("/"):
-            path += FORMATS[file_format].in_folder[0]
+            path += FORMATS[file_format].in_store
         split_paths[split] = [top, *path.split("/")]
     folders = [parts[:-1] for parts in split_paths.values()]
     side_by_side = zip(*folders, strict=False)
@@ -223,8 +224,13 @@ def _find(source: str, path: Path, file_format: str) -> Source:
         return Source(path.parent, glob.escape(path.name), (path,))
     if path.is_dir():
         patterns = FORMATS[file_format].in_folder
-        there = (pattern for pattern in patterns if any(path.glob(pattern)))
-        return _matching(source, path, next(there, patterns[0]))
+        there = (pattern for pattern in patterns if _files(path, pattern))
+        pattern = next(there, patterns[0])
+        names = [file.name for file in path.iterdir()]
+        for suffix in FORMATS[file_format].suffixes if len(patterns) > 1 else ():
+            if words := left_out(names, pattern, suffix, folder=shown(source)):
+                raise SourceError(words[0], hint=words[1])
+        return _matching(source, path, pattern)
     fixed = [part for part in path.parts if not _GLOB_CHARACTERS.search(part)]
     if path.exists():
         raise SourceError(
@@ -249,11 +255,19 @@ def _find(source: str, path: Path, file_format: str) -> Source:
     return _matching(source, directory, pattern)
 
 
+def _files(directory: Path, pattern: str) -> tuple[Path, ...]:
+    found = (path for path in directory.glob(pattern) if path.is_file())
+    return tuple(
+        sorted(path for path in found if not is_hidden(path.relative_to(directory).as_posix(), pattern))
+    )
+
+
 def _matching(source: str, directory: Path, pattern: str) -> Source:
-    files = tuple(sorted(path for path in directory.glob(pattern) if path.is_file()))
-    if not files:
+    if not (files := _files(directory, pattern)):
         there = sorted(path.name for path in directory.iterdir())[:5]
         found = f"there are {', '.join(map(shown, there))}" if there else "the folder is empty"
+        if any(path.is_file() for path in directory.glob(pattern)):
+            found += "; names that begin with '.' or '_' are left out unless they are named"
         raise SourceError(
             f"{shown(source)} matches no file: no {shown(pattern)} in {shown(directory)}", hint=found
         )

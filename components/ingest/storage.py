@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.components.ingest.blocks import FileError, FilePart, InputFile
+from slipway.components.ingest.suffixes import is_hidden, is_in_store, left_out
 from slipway.components.store_address import GS, HF, is_elsewhere
 
 GLOB = re.compile(r"[*?\[]")
@@ -79,7 +80,7 @@ def _store_of(address: str) -> ObjectStore:
 
 
 def find_files(pattern: str) -> list[StoredFile]:
-    """Return the files that match a pattern, sorted by name; maybe none.
+    """Return the files that match a pattern and are not hidden, sorted by name; maybe none.
 
     Args:
         pattern: a path, or an address in an object store; `*`, `?` and `[...]` match within one level.
@@ -95,11 +96,21 @@ def list_files(pattern: str) -> list[StoredFile]:
     """Return the files that match a pattern as `find_files` does, at least one.
 
     Raises:
-        FileError: nothing matches, or the folder or bucket cannot be listed.
+        FileError: nothing matches, the folder or bucket cannot be listed, or only some of the format's files
+            in a folder of a store match.
     """
-    if not (files := find_files(pattern)):
+    files = _in_folder(pattern) if is_in_store(pattern) else find_files(pattern)
+    if not files:
         raise FileError(f"{pattern} matches no file", hint="check data.source")
     return files
+
+
+def _in_folder(pattern: str) -> list[StoredFile]:
+    folder, _, last = pattern.rpartition("/")
+    by_name = {file.name.rpartition("/")[2]: file for file in find_files(f"{folder}/*")}
+    if words := left_out(by_name, last, Path(last).suffix, folder=folder):
+        raise FileError(words[0], hint=words[1])
+    return [file for name, file in by_name.items() if fnmatch.fnmatchcase(name, last)]
 
 
 @contextmanager
@@ -145,6 +156,7 @@ def size_bytes(path: Path) -> int:
 def _list_paths(pattern: str) -> list[StoredFile]:
     # Strings, not Path objects, which would be slow for a folder of many images.
     found = [(path, os.stat(path)) for path in glob.glob(pattern) if os.path.isfile(path)]  # noqa: PTH113, PTH116, PTH207
+    found = [each for each in found if not is_hidden(each[0], pattern)]
     if not found:
         _check_folder(pattern)
     return [StoredFile(path, status.st_size, status.st_mtime_ns) for path, status in found]
@@ -183,6 +195,7 @@ def _denied(path: str) -> FileError:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Return True if the name of an object in a bucket matches a pattern, level by level."""
+    """Return True if an object's name in its bucket matches a pattern, level by level, and is not hidden."""
     parts, wanted = name.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    is_match = len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+    return is_match and not is_hidden(name, pattern)

@@ -339,7 +339,7 @@ def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
     if source.endswith("/") or (not is_elsewhere(source) and Path(source).is_dir()):
         if file_format not in FORMATS:
             raise _no_table(file_format)
-        pattern = f"{source.rstrip('/')}/{FORMATS[file_format].in_folder[0]}"
+        pattern = f"{source.rstrip('/')}/{FORMATS[file_format].in_store}"
     try:
         return tuple(list_files(pattern))
     except ComponentError as error:

@@ -24,6 +24,7 @@ from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
+from slipway.components.ingest.suffixes import is_hidden
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
@@ -312,7 +313,7 @@ def _format_of(source: str, root: Path) -> str:
         # Raises an error that says what exists instead, unless the source is a pattern that matches.
         resolve_source(source, root=root, file_format="csv")
     if "://" not in source and folder.is_dir():
-        names = sorted(path.name for path in folder.iterdir())
+        names = sorted(path.name for path in folder.iterdir() if not is_hidden(path.name, "*"))
     for name in names:
         if (end := _end(name)) in _SUFFIX_FORMATS:
             return _SUFFIX_FORMATS[end]

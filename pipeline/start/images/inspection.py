@@ -15,6 +15,7 @@ from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.image_files import PILLOW_FORMATS
 from slipway.components.ingest.npz_images import image_shapes
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.suffixes import is_hidden
 from slipway.pipeline.errors import UsageError
 
 # Each examined image is decoded once, which takes some milliseconds.
@@ -183,8 +184,8 @@ def _mode(image: Image.Image) -> str:
 
 
 def _is_taken(path: Path) -> bool:
-    """Whether Ingest's glob finds the file; names that begin with a dot are skipped."""
-    return not path.name.startswith(".")
+    """Whether Ingest finds the file or the folder; hidden ones are left out."""
+    return not (path.name.startswith(".") or (path.is_file() and is_hidden(path.name, "*")))
 
 
 def _is_image(path: Path) -> bool:

@@ -260,7 +260,7 @@ def test_source_survives_the_way_to_another_process(trips):
 @pytest.mark.parametrize(
     ("file_format", "names", "expected"),
     [
-        ("csv", ["a.csv", "b.csv.gz"], "*.csv"),
+        ("csv", ["a.csv", "b.csv.bak", "c.csv.gz.md5", ".d.csv.gz"], "*.csv"),
         ("csv", ["b.csv.gz"], "*.csv.*"),
         ("jsonl", ["a.jsonl"], "*.jsonl"),
         ("tfrecord", ["data_tfrecord-00000-of-00001.gz"], "*"),
@@ -272,6 +272,53 @@ def test_folder_stands_for_its_files_of_the_format(tmp_path, file_format, names,
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     assert resolve_source(".", root=tmp_path, file_format=file_format).pattern == expected
+
+
+@pytest.mark.parametrize(
+    ("file_format", "names", "message"),
+    [
+        (
+            "csv",
+            ["a.csv", "b.csv.gz"],
+            r"two kinds, such as a\.csv and b\.csv\.gz, of which a folder stands for one",
+        ),
+        ("csv", ["a.csv", "B.CSV"], r"such as a\.csv and B\.CSV"),
+        ("csv", ["a.CSV", "b.csv.zst"], r"such as b\.csv\.zst and a\.CSV"),
+        ("jsonl", ["a.jsonl", "b.jsonl.bz2"], r"such as a\.jsonl and b\.jsonl\.bz2"),
+        ("tfrecord", ["a.tfrecord", "b.tfrecord-00000-of-00002.gz"], "such as a"),
+    ],
+)
+def test_folder_with_files_that_would_be_left_out_is_refused(tmp_path, file_format, names, message):
+    for name in names:
+        (tmp_path / name).write_text("x")
+    with pytest.raises(SourceError, match=message) as caught:
+        resolve_source(".", root=tmp_path, file_format=file_format)
+    assert "* for all of them" in caught.value.hint
+
+
+def test_hidden_files_are_left_out_unless_they_are_named(trips):
+    for name in ("data/._a.csv", "data/_SUCCESS", "data/_metadata.csv", "months/_temporary/x.csv"):
+        (trips / name).parent.mkdir(exist_ok=True)
+        (trips / name).write_text("other\n1\n")
+    assert [file.name for file in resolve_source("data", root=trips).files] == ["a.csv", "b.csv"]
+    assert [file.name for file in resolve_source("data/*.csv", root=trips).files] == ["a.csv", "b.csv"]
+    assert [file.parent.name for file in resolve_source("months/*/x.csv", root=trips).files] == ["2024-01"]
+    for named in ("data/_metadata.csv", "data/_*.csv"):
+        assert [file.name for file in resolve_source(named, root=trips).files] == ["_metadata.csv"]
+    with pytest.raises(SourceError, match="matches no file") as caught:
+        resolve_source("months/_temporary/*SS", root=trips)
+    (trips / "months/_temporary/_SUCCESS").touch()
+    with pytest.raises(SourceError, match="matches no file") as caught:
+        resolve_source("months/_temporary/*SS", root=trips)
+    assert "names that begin with '.' or '_' are left out" in caught.value.hint
+
+
+def test_images_of_cameras_are_not_hidden(tmp_path):
+    for name in ("_noise/_DSC0001.JPG", "cat/1.png", "cat/.2.png", "cat/_classes.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = resolve_source(".", root=tmp_path, file_format="images").files
+    assert [file.name for file in found] == ["_DSC0001.JPG", "1.png"]
 
 
 def test_spans_and_versions_match_anything_and_stay_in_the_pattern(trips):
@@ -297,14 +344,14 @@ def test_splits_with_files_of_their_own_share_a_folder(trips):
     [
         ({"all": "gs://b/d/x.csv"}, "gs://b/d", {"all": "x.csv"}),
         ({"all": "gs://b/d/*/x-?.csv"}, "gs://b/d", {"all": "*/x-?.csv"}),
-        ({"all": "gs://b/d/"}, "gs://b/d", {"all": "*.csv"}),
-        ({"all": "gs://b/"}, "gs://b", {"all": "*.csv"}),
+        ({"all": "gs://b/d/"}, "gs://b/d", {"all": "?*.csv"}),
+        ({"all": "gs://b/"}, "gs://b", {"all": "?*.csv"}),
         ({"all": "gs://b/day-{SPAN}/x.csv"}, "gs://b", {"all": "day-{SPAN}/x.csv"}),
         ({"train": "gs://b/a/t.csv", "eval": "gs://b/a/e/*"}, "gs://b/a", {"train": "t.csv", "eval": "e/*"}),
         ({"all": "s3://b/d/*/x-?.csv"}, "s3://b/d", {"all": "*/x-?.csv"}),
-        ({"all": "az://b/"}, "az://b", {"all": "*.csv"}),
-        ({"all": "hf://datasets/o/n"}, "hf://datasets/o/n@main", {"all": "*.csv"}),
-        ({"all": "hf://datasets/o/n@v1/d/"}, "hf://datasets/o/n@v1/d", {"all": "*.csv"}),
+        ({"all": "az://b/"}, "az://b", {"all": "?*.csv"}),
+        ({"all": "hf://datasets/o/n"}, "hf://datasets/o/n@main", {"all": "?*.csv"}),
+        ({"all": "hf://datasets/o/n@v1/d/"}, "hf://datasets/o/n@v1/d", {"all": "?*.csv"}),
         (
             {"all": "hf://datasets/o/n@refs/convert/parquet/*/x-?.csv"},
             "hf://datasets/o/n@refs/convert/parquet",

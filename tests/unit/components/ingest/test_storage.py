@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.storage import fetched, list_files
+from slipway.components.ingest.storage import fetched, list_files, matches
 
 NOBODY = 65534
 
@@ -95,3 +95,42 @@ def _read_and(change, file):
     with fetched(file) as here:
         assert here.path.read_bytes() == b"a\n1\n"
         change(here.path)
+
+
+def test_folder_of_a_store_with_files_that_would_be_left_out_is_refused(folder):
+    # Listed as in a store: `?*.csv` is what a folder in one stands for.
+    (folder / "a.csv").write_text("a\n1\n")
+    assert [Path(file.name).name for file in list_files(f"{folder}/?*.csv")] == ["a.csv"]
+    (folder / "b.csv.gz").write_text("")
+    with pytest.raises(FileError, match=r"two kinds, such as a\.csv and b\.csv\.gz") as caught:
+        list_files(f"{folder}/?*.csv")
+    assert caught.value.hint == f"name {folder}/*.csv* for all of them, or {folder}/*.csv for the first kind"
+    assert len(list_files(f"{folder}/*.csv")) == 1
+    (folder / "a.csv").unlink()
+    with pytest.raises(FileError, match=r"holds no file \*\.csv, but b\.csv\.gz") as caught:
+        list_files(f"{folder}/?*.csv")
+    assert caught.value.hint == f"name {folder}/*.csv*"
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "found"),
+    [
+        ("d/a.csv", "d/*.csv", True),
+        ("d/.a.csv", "d/*.csv", False),
+        ("d/_a.csv", "d/*.csv", False),
+        ("d/_a.csv", "d/_*.csv", True),
+        ("_d/a.csv", "_d/*.csv", True),
+        ("_d/a.csv", "*/*.csv", False),
+        ("d/_SUCCESS", "d/*", False),
+        ("d/_DSC1.JPG", "*/*", True),
+    ],
+)
+def test_hidden_names_are_left_out_here_and_in_stores(folder, name, pattern, found):
+    assert matches(name, pattern) is found
+    (folder / name).parent.mkdir()
+    (folder / name).touch()
+    if found:
+        assert [file.name for file in list_files(f"{folder}/{pattern}")] == [f"{folder}/{name}"]
+    else:
+        with pytest.raises(FileError, match="matches no file"):
+            list_files(f"{folder}/{pattern}")
