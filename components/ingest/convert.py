@@ -117,9 +117,9 @@ def convert(
     Raises:
         FileError: a file cannot be read to its end, or its durations are in another unit than others'.
         GuessError: a guess is wrong; the written files must be discarded.
-        ComponentError: the options give the type of a column that does not exist.
+        ComponentError: the options give the type or notation of a column that does not exist.
     """
-    options.check_types(columns)
+    options.check_named(columns)
     names = list(task.splits)
     fixed = None if task.fixed_split is None else names.index(task.fixed_split)
     rule = split_rule(options, columns) if fixed is None else None

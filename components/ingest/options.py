@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.header_names import INDEX
 from slipway.components.ingest.source_limits import SourceLimits
+from slipway.components.nearest import nearest_first
 from slipway.components.setting_fields import setting
 
 if TYPE_CHECKING:
@@ -150,18 +151,20 @@ class Options:
 
         return {**schema, **{name: ColumnType[kind.upper()] for name, kind in self.types.items()}}
 
-    def check_types(self, columns: Collection[str]) -> None:
-        """Check that each column in `types` is among the columns of all files.
+    def check_named(self, columns: Collection[str]) -> None:
+        """Check that each column in `types`, `numbers` and `dates` is among the columns of all files.
 
         Raises:
             ComponentError: a column is missing.
         """
-        for name in self.types:
-            if name not in columns:
-                raise ComponentError(
-                    f"no column is named {name!r}, of which data.types gives the type",
-                    hint=f"there are {', '.join(list(columns)[:20])}",
-                )
+        for key, what in (("types", "type"), ("numbers", "notation"), ("dates", "notation")):
+            for name in getattr(self, key):
+                if name not in columns:
+                    there = nearest_first(name, columns)[:20]
+                    raise ComponentError(
+                        f"no column is named {name!r}, of which data.{key} gives the {what}",
+                        hint=f"there are {', '.join(there)}",
+                    )
 
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
         """Return the columns of a file that are read: the features, and the column that decides the split.

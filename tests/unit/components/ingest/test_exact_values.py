@@ -166,6 +166,17 @@ def test_type_of_a_column_that_is_not_there_is_refused(ingest, write):
     assert caught.value.hint == "there are phone"
 
 
+@pytest.mark.parametrize(
+    "settings", [{"numbers": {"prize": {"unit": "$"}}}, {"dates": {"prize": "%d.%m.%Y"}}]
+)
+def test_notation_of_a_column_that_is_not_there_is_refused_with_the_nearest(ingest, write, settings):
+    with pytest.raises(
+        ComponentError, match=r"no column is named 'prize', of which data\.(numbers|dates) gives the notation"
+    ) as caught:
+        ingest(write("day,price\n1,2\n"), **settings, **ALL)
+    assert caught.value.hint == "there are price, day"
+
+
 # JSON Lines.
 
 

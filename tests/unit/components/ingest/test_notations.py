@@ -95,7 +95,7 @@ def test_a_cell_that_is_not_written_so_is_rejected_as_no_number_where_the_schema
     from slipway.components.ingest.column_types import ColumnType
 
     known = {"price": ColumnType.FLOAT}
-    found = ingest(write("price\n$5\n5 apples\n"), known=known, max_bad_share=1.0, **SETTINGS)
+    found = ingest(write("price,day\n$5,\n5 apples,\n"), known=known, max_bad_share=1.0, **SETTINGS)
     [reject] = found.rejects
     assert (reject["column"], reject["reason"]) == ("price", "not a number")
     assert re.search("5 apples", reject["detail"])
