@@ -2,15 +2,18 @@
 
 Those are the layers, losses, metrics, optimizer and schedule of classes of their own, with the attributes
 that their code names, functions of their own with the variables around them, and their modules' globals.
+
+What an object is, is asked of its type, and what it holds, of the builtin class that it inherits: a table
+that answers every attribute, a lazy proxy, or a class that compares element by element may say anything, or
+raise.
 """
 
 import dis
-import inspect
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from types import CellType, CodeType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -23,9 +26,9 @@ from slipway.components.trainer.user_model import own_line
 
 MOST_VALUES = 100_000
 """Containers and arrays of more values are not compared."""
-_NAN = object()
-"""Stands for NaN, which does not equal itself."""
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+DEEPEST = 100
+"""Containers within more others are not compared; one that holds itself is none."""
+_PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 _KINDS = (
     (keras.Model, "the model"),
     (keras.layers.Layer, "the layer"),
@@ -152,28 +155,47 @@ def _owners(model: Any, dotted_path: str) -> Iterator[_Owner]:
     optimizer = getattr(model, "optimizer", None)
     objects += [optimizer, getattr(optimizer, "_learning_rate", None)]
     for each in {id(each): each for each in objects}.values():
-        if inspect.isfunction(each):
-            if not each.__module__.startswith("keras."):
+        if _is(each, FunctionType):
+            if not str(each.__module__).startswith("keras."):
                 yield _Owner(f"the function {each.__name__!r}", _around(each), [each.__code__])
-        elif hasattr(each, "__dict__") and not type(each).__module__.startswith(("keras.", "builtins")):
+        elif not type(each).__module__.startswith(("keras.", "builtins")):
             own = _names_of(type(each))
             kinds = [kind for kind in type(each).__mro__ if not _is_foreign(kind)]
-            named = {name: value for name, value in vars(each).items() if name[0] != "_" or name in own}
+            values = _attributes(each)
+            named = {name: value for name, value in values.items() if not name.startswith("_") or name in own}
             yield _Owner(_named(each), named, [code for kind in kinds for code in _code_of(kind)])
     for module in _own_modules(dotted_path):
-        named = {name: value for name, value in vars(module).items() if not name.startswith("__")}
-        functions = [each for each in named.values() if getattr(each, "__module__", "") == module.__name__]
+        values = _attributes(module)
+        named = {name: value for name, value in values.items() if not name.startswith("__")}
+        defined = [each for each in named.values() if _is(each, FunctionType, type)]
+        owned = [each for each in defined if each.__module__ == values["__name__"]]
         yield _Owner(
-            f"the module {module.__name__}", named, [code for f in functions for code in _code_of(f)]
+            f"the module {values['__name__']}", named, [code for each in owned for code in _code_of(each)]
         )
 
 
 def _own_modules(dotted_path: str) -> list[ModuleType]:
     """Return the loaded modules of the user's code, as `own_line` knows it."""
-    modules = [each for each in list(sys.modules.values()) if isinstance(each, ModuleType)]
+    modules = [each for each in list(sys.modules.values()) if _is(each, ModuleType)]
     top = dotted_path.partition(".")[0]
-    named = [each for each in modules if each.__name__.partition(".")[0] == top]
-    return [each for each in named if own_line([(getattr(each, "__file__", None) or "", 1)], dotted_path)]
+    named = [each for each in modules if str(_attributes(each).get("__name__")).partition(".")[0] == top]
+    return [
+        each for each in named if own_line([(str(_attributes(each).get("__file__") or ""), 1)], dotted_path)
+    ]
+
+
+def _is(value: object, *kinds: type) -> bool:
+    """Return True if a value is of one of the classes; `isinstance` would ask the value itself, too."""
+    return issubclass(type(value), kinds)
+
+
+def _attributes(owner: object) -> dict[str, Any]:
+    """Return the attributes that an object or a module holds itself; {} if it holds none."""
+    try:
+        held = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return {}
+    return dict(held)
 
 
 def _around(function: Any) -> dict[str, Any]:
@@ -201,10 +223,13 @@ def _is_foreign(kind: type) -> bool:
 
 def _code_of(owner: Any) -> Iterator[CodeType]:
     """Yield the code of a function, or of the methods of a class."""
-    for value in vars(owner).values() if inspect.isclass(owner) else [owner]:
-        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-        if inspect.isfunction(function):
-            yield inspect.unwrap(function).__code__
+    for value in vars(owner).values() if _is(owner, type) else [owner]:
+        function = value.fget if _is(value, property) else value
+        function = function.__func__ if _is(function, classmethod, staticmethod, MethodType) else function
+        while _is(function, FunctionType) and _is(vars(function).get("__wrapped__"), FunctionType):
+            function = function.__wrapped__
+        if _is(function, FunctionType):
+            yield function.__code__
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
@@ -215,40 +240,61 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _named(each: Any) -> str:
-    kind = next((words for base, words in _KINDS if isinstance(each, base)), "the schedule")
-    name = getattr(each, "name", None) or type(each).__name__
+    kind = next((words for base, words in _KINDS if _is(each, base)), "the schedule")
+    name = _attributes(each).get("name") or type(each).__name__
     return f"{kind} {name!r} ({type(each).__name__})"
 
 
-def _is_plain(value: object) -> bool:
-    if isinstance(value, dict):
-        return len(value) < MOST_VALUES and all(map(_is_plain, value.values()))
-    if isinstance(value, list | tuple | set):
-        return len(value) < MOST_VALUES and all(map(_is_plain, value))
-    is_small = isinstance(value, np.ndarray) and value.size < MOST_VALUES and value.dtype != object
-    return is_small or isinstance(value, (*_PLAIN, np.generic))
+def _is_plain(value: Any, around: tuple[int, ...] = ()) -> bool:
+    """Return True if a value can be compared.
+
+    Args:
+        around: the `id` of each container that it is in.
+    """
+    held = _held(value)
+    if held is not None:
+        is_finite = len(around) < DEEPEST and id(value) not in around and len(held) < MOST_VALUES
+        return is_finite and all(_is_plain(each, (*around, id(value))) for each in held)
+    if _is(value, np.ndarray):
+        return bool(value.size < MOST_VALUES and not value.dtype.hasobject)
+    return _is(value, *_PLAIN, np.generic)
 
 
 def _frozen(value: Any) -> object:
-    if isinstance(value, dict):
-        return tuple((key, _frozen(each)) for key, each in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(_frozen, value))
-    if isinstance(value, np.ndarray):
-        return (value.shape, value.tobytes())
-    if isinstance(value, set):
-        return frozenset(map(_frozen, value))
-    return value if value == value else _NAN
+    """Return what stands for a plain value in comparisons: equal for NaN, too, and made of builtins alone."""
+    if _is(value, dict):
+        items = dict.items(value)
+        return tuple((_frozen(key) if _is_plain(key) else id(key), _frozen(each)) for key, each in items)
+    held = _held(value)
+    if held is not None:
+        frozen = map(_frozen, held)
+        return frozenset(frozen) if _is(value, set) else tuple(frozen)
+    if _is(value, np.ndarray):
+        return (value.shape, np.ndarray.tobytes(value))
+    if _is(value, np.generic):
+        return (value.dtype.str, value.tobytes())
+    base = next(each for each in _PLAIN if _is(value, each))
+    return (base.__name__, base.__repr__(value))
+
+
+def _held(value: Any) -> list[Any] | None:
+    """Return what a container holds, a dictionary's values; None of what is no container."""
+    if _is(value, dict):
+        return list(dict.values(value))
+    base = next((each for each in (list, tuple, set) if _is(value, each)), None)
+    return None if base is None else list(base.__iter__(value))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple | set):
-        for each in value:
-            yield from _leaves(each)
-    else:
-        yield value
+    left, seen = [value], set()
+    while left:
+        each = left.pop()
+        held = _held(each)
+        if held is None:
+            yield each
+        elif id(each) not in seen:  # a container may hold itself
+            seen.add(id(each))
+            left += held
 
 
 def _is_tracer(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 import random
 import sys
+import unittest.mock
 
 import keras
 import numpy as np
@@ -219,6 +220,95 @@ def test_the_line_of_a_variable_around_a_function(model, own):
     values["times"] = 1
     [found] = side_effects(before, model, PATH)
     assert (found.where, found.detail) == ("the function 'loss', state_workload.py, line 40", "values")
+
+
+class Answering:
+    """A table that has a value for every attribute, or an error of its own."""
+
+    def __getattr__(self, name):
+        raise KeyError(name)
+
+
+class Proxy:
+    """Of something that is loaded when it is asked, and cannot be."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(f"there is nothing to take {name} of")
+
+
+class Cellwise(list):
+    """A list that compares as NumPy's arrays do, and has no one truth."""
+
+    def __eq__(self, other):
+        return np.array([True, False])
+
+    __hash__ = None
+
+    def __len__(self):
+        raise TypeError("of no length")
+
+    def __iter__(self):
+        raise TypeError("not one by one")
+
+    __bool__ = __repr__ = __len__
+
+
+class Key:
+    """A key of a dictionary, of which nobody knows whether it equals another."""
+
+    def __hash__(self):
+        return 0
+
+    def __eq__(self, other):
+        raise ValueError("who knows")
+
+
+def itself():
+    rows = [1]
+    rows.append(rows)
+    return rows
+
+
+def deep():
+    rows = []
+    for _ in range(10_000):
+        rows = [rows]
+    return rows
+
+
+ODD = [Answering, Proxy, lambda: Cellwise([1, 2]), lambda: {Key(): 1, 2: Cellwise([3])}, itself, deep]
+ODD += [lambda: np.ma.masked_array([1, 2], mask=[0, 1]), lambda: np.array([Answering, Key()], object)]
+ODD += [unittest.mock.MagicMock, lambda: np.array([(1, Key())], [("a", int), ("b", object)])]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("on", ["own", "layer"])
+def test_odd_values_do_not_stop_the_comparison(request, model, own, odd, on):
+    own.Keeping.ODD = odd()
+    vars(request.getfixturevalue(on))["odd"] = odd()  # a layer of Keras' looks at what is set as usual
+    before = kept_values(model, PATH)
+    own.CALLS += 1
+
+    assert [each.detail for each in side_effects(before, model, PATH)] == ["CALLS"]
+    assert list(leaked_tracers(model, PATH)) == []
+
+
+def test_what_changes_within_an_odd_value_is_seen_all_the_same(model, own):
+    own.ODD, own.LOOP = Cellwise([1, float("nan")]), itself()
+    before = kept_values(model, PATH)
+    assert list(side_effects(before, model, PATH)) == []
+    list.append(own.ODD, 3)
+    own.LOOP[1].append(Tracer())
+    assert [each.detail for each in side_effects(before, model, PATH)] == ["ODD"]
+    assert [each.detail for each in leaked_tracers(model, PATH)] == ["LOOP"]
+
+
+def test_a_function_around_something_that_is_none(model, own):
+    own.counted.__wrapped__ = Proxy()
+    before = kept_values(model, PATH)
+    own.CALLS += 1
+    [found] = side_effects(before, model, PATH)
+    assert found.where == "the module state_workload, state_workload.py, line 16"
 
 
 def test_seeds_of_the_users_code_are_collected_with_their_line(own):
