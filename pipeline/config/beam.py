@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from slipway.components.in_process_runner import IN_PROCESS
+from slipway.pipeline.config.secret_names import names_secret
 from slipway.pipeline.config.section import OneOf, Section, SnakeName, Text, Texts
-from slipway.pipeline.config.settings_errors import NAMES_SECRET, KeyRuleError
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 RUNNERS = {
     "direct": IN_PROCESS,  # Beam's own default first tries to download another runner
@@ -31,7 +32,7 @@ _SECRET_VARIABLES = {
 
 def secret_option(name: str) -> str:
     """Describe why an option of Beam is not allowed if its value is a secret; empty if it is none."""
-    if not NAMES_SECRET.search(name):
+    if not names_secret(name):
         return ""
     variable = _SECRET_VARIABLES.get(name)
     remedy = f"export {variable}" if variable else "give it to the engine through its environment"

@@ -1,6 +1,5 @@
 """The workload file's `cloud.vertex`, `cloud.kubeflow` and `cloud.schedule`: cloud services and schedule."""
 
-import re
 from datetime import datetime
 from typing import Literal, Self
 from zoneinfo import ZoneInfo
@@ -8,6 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, field_validator, model_validator
 
 from slipway.pipeline.config.cron import cron_problem
+from slipway.pipeline.config.secret_names import names_secret
 from slipway.pipeline.config.section import (
     EndpointId,
     KmsKey,
@@ -23,7 +23,6 @@ from slipway.pipeline.config.section import (
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Service = Literal["vertex", "kubeflow"]
-_HOLDS_A_SECRET = re.compile(r"SECRET|PASSWORD|PASSPHRASE|ACCOUNT_KEY|SAS_TOKEN|TOKEN$", re.IGNORECASE)
 _SECRETS_OVER = "https://"
 _LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 
@@ -130,7 +129,7 @@ class KubeflowConfig(Section):
     @classmethod
     def _without_secrets(cls, variables: dict[str, str]) -> dict[str, str]:
         for name in variables:
-            if _HOLDS_A_SECRET.search(name):
+            if names_secret(name):
                 raise KeyRuleError(
                     "would be readable in the pipeline; put it into a Kubernetes secret, and name that in "
                     "cloud.kubeflow.secrets",

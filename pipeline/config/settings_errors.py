@@ -1,6 +1,5 @@
 """Words the errors in a workload's settings: place, key, value, rule and remedy."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -15,6 +14,7 @@ from slipway.components.nearest import nearest
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.config.layers import Layer, Layers
 from slipway.pipeline.config.safe_yaml import KeyPath, shown, shown_key
+from slipway.pipeline.config.secret_names import names_secret
 from slipway.pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ MAX_PROBLEMS = 10
 _SCHEMA = "schemas/workload.schema.json"
 # The suffix of keys that name environment variables. A secret pasted there by mistake must not be shown.
 _NAMES_VARIABLE = "_env"
-NAMES_SECRET = re.compile(r"secret|password|token|connection_string")
-"""Found in the names of keys whose values are secrets, and must not be shown or kept."""
 # Addresses, such as a webhook's, must not be shown either, whatever the key.
 _ADDRESSES = ("https://", "http://")
 
@@ -136,8 +134,9 @@ def _may_be_shown(key: str, value: object) -> bool:
     text = str(value).lower().lstrip()
     user, at, _ = text.partition("@")
     has_password = bool(at) and ":" in user
-    names_secret = key.endswith(_NAMES_VARIABLE) or NAMES_SECRET.search(key)
-    is_secret = names_secret or text.startswith(_ADDRESSES) or has_password
+    is_secret = (
+        key.endswith(_NAMES_VARIABLE) or names_secret(key) or text.startswith(_ADDRESSES) or has_password
+    )
     return not is_secret and not isinstance(value, dict | list)
 
 

@@ -25,6 +25,12 @@ from slipway.pipeline.errors import ConfigError
             "would be readable in the pipeline; put it into",
         ),
         ("cloud.kubeflow.variables={AZURE_STORAGE_ACCOUNT_KEY: x}", "name that in cloud.kubeflow.secrets"),
+        ("cloud.kubeflow.variables={AZURE_STORAGE_KEY: x}", "name that in cloud.kubeflow.secrets"),
+        (
+            "cloud.kubeflow.variables={AZURE_STORAGE_CONNECTION_STRING: x}",
+            "name that in cloud.kubeflow.secrets",
+        ),
+        ("cloud.kubeflow.variables={WANDB_API_KEY: x}", "name that in cloud.kubeflow.secrets"),
         ("cloud.kubeflow.variables={a-b: x}", "the key must be the name of an environment variable"),
         ("cloud.kubeflow.secrets={Store: {A: a}}", "the key must be the name of a Kubernetes secret"),
         ("cloud.kubeflow.secrets={store: {A: 'a b'}}", "must be a key of a Kubernetes secret"),
@@ -61,3 +67,14 @@ def test_moment_without_an_offset_is_in_the_schedule_s_time_zone():
     when = ScheduleConfig(time_zone="Europe/Berlin", start="2027-01-01", end="2027-07-01T03:00+05:00")
     assert when.starts_at.astimezone(UTC) == datetime(2026, 12, 31, 23, tzinfo=UTC)
     assert when.ends_at.astimezone(UTC) == datetime(2027, 6, 30, 22, tzinfo=UTC)
+
+
+def test_secret_among_the_variables_is_not_repeated(project):
+    with pytest.raises(ConfigError) as refused:
+        load_workload(
+            project / "workloads/taxi/workload.yaml",
+            sets=read_assignments(["cloud.kubeflow.variables={AWS_SECRET_ACCESS_KEY: hunter2}"]),
+            root=project,
+        )
+    assert "AWS_SECRET_ACCESS_KEY" in str(refused.value)
+    assert "hunter2" not in str(refused.value)

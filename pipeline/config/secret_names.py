@@ -1,0 +1,29 @@
+"""Tells by its name whether a setting, an option or an environment variable holds a secret."""
+
+import re
+
+_HOLDS_A_SECRET = re.compile(
+    r"secret|passw(?:or)?d|passphrase|connection_?string|conn_str|webhook"
+    r"|(?:^|_)(?:pass|pwd|pat|jwt|sas)(?:$|_)"
+    r"|tokens?(?:_?\d+)?$"
+    r"|(?<!application_)credentials?(?:_json)?$"  # GOOGLE_APPLICATION_CREDENTIALS is a file
+    r"|_keys?(?:_?\d+)?$|apikey",
+    re.IGNORECASE,
+)
+# A place, or a key that is no secret or that only names one.
+_IS_NONE = re.compile(
+    r"(?:_file|_path|_dir|_env|_expiry|_ttl)$"
+    r"|^(?:pwd|oldpwd)$"
+    r"|(?:^|_)(?:max|min|num|new|total|input|output|stop|pad|special)_tokens?$"
+    r"|(?:^|_)(?:public|verify|kms|cmk|partition|sort|primary|foreign|cache|join)_keys?$",
+    re.IGNORECASE,
+)
+
+
+def names_secret(name: str) -> bool:
+    """Return True if what is called so is a secret, and must not be shown or kept.
+
+    Args:
+        name: of a key, an option or an environment variable, in words with underscores.
+    """
+    return bool(_HOLDS_A_SECRET.search(name)) and not _IS_NONE.search(name)

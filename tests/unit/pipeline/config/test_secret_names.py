@@ -1,0 +1,64 @@
+"""Names of settings, options and environment variables that promise a secret."""
+
+import pytest
+
+from slipway.pipeline.config.secret_names import names_secret
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AZURE_STORAGE_ACCOUNT_KEY",
+        "AZURE_STORAGE_CONNECTION_STRING",
+        "AZURE_STORAGE_KEY",
+        "AZURE_STORAGE_SAS_TOKEN",
+        "APPLICATIONINSIGHTS_CONNECTIONSTRING",
+        "COSMOS_KEY_2",
+        "DB_PASS",
+        "ENCRYPTION_KEY",
+        "GITHUB_PAT",
+        "GOOGLE_CREDENTIALS",
+        "HF_TOKEN",
+        "MLFLOW_TRACKING_PASSWORD",
+        "MYSQL_PWD",
+        "OPENAI_APIKEY",
+        "OPENLINEAGE_API_KEY",
+        "PGPASSWORD",
+        "SIGNING_PASSPHRASE",
+        "SLACK_WEBHOOK_URL",
+        "WANDB_API_KEY",
+        "azure_connection_string",
+        "s3_secret_access_key",
+        "s3_session_token",
+    ],
+)
+def test_name_of_a_secret_is_recognised(name):
+    assert names_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_REGION",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AZURE_STORAGE_ACCOUNT_NAME",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "MAX_TOKENS",
+        "PWD",
+        "SORT_KEY",
+        "SSH_PUBLIC_KEY",
+        "TOKENIZERS_PARALLELISM",
+        "XLA_FLAGS",
+        "allow_non_deterministic_key_coders",
+        "dataflow_kms_key",
+        "enable_hot_key_logging",
+        "key",
+        "s3_access_key_id",
+        "verify_key",
+    ],
+)
+def test_name_of_a_place_or_of_no_secret_is_not_taken_for_one(name):
+    assert not names_secret(name)
