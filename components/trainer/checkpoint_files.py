@@ -166,19 +166,27 @@ class CheckpointFolder:
         except OSError as error:
             raise _not_written(name, error) from error
 
-    def newest(self) -> tuple[Checkpoint, list[str]]:
+    def newest(self, *, without_nan: bool = False) -> tuple[Checkpoint, list[str]]:
         """Return the newest intact checkpoint, and a description of the problem of each newer one.
 
         Without any intact checkpoint, it is the beginning of the training.
+
+        Args:
+            without_nan: pass over checkpoints of a model that has blown up. A loss is computed before the
+                weights change, so it may still be a number when they are none any more.
         """
         problems: list[str] = []
         for step in sorted(self._steps(), reverse=True):
             try:
-                return self.read(step), problems
+                checkpoint = self.read(step)
             except FileNotFoundError:
                 continue  # killed between writing the two files: this one was never finished
             except (OSError, ValueError, KeyError, TypeError) as error:
                 problems.append(f"{_name(step)}.json cannot be used: {error}")
+                continue
+            if not (without_nan and any(_has_nan(each) for each in checkpoint.variables)):
+                return checkpoint, problems
+            problems.append(f"{_name(step)}.json cannot be used: a weight is NaN")
         return Checkpoint(), problems
 
     def read(self, step: int) -> Checkpoint:
@@ -284,6 +292,11 @@ class CheckpointWriter:
             self._folder.save(checkpoint)
         except BaseException as error:  # raised by `finish`, where the training can be stopped
             self._error = error
+
+
+def _has_nan(values: npt.NDArray[Any]) -> bool:
+    # No whole number is NaN, nor is it equal to itself only if it is one, also in bfloat16.
+    return bool((values != values).any())
 
 
 def _name(step: int) -> str:

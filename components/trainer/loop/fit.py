@@ -30,6 +30,7 @@ from slipway.components.trainer.loop.model_state import (
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.loop.resume import (
     checkpoint_folder,
+    go_back,
     require_same_epochs,
     restore_best,
     restore_newest,
@@ -113,7 +114,7 @@ def fit(
             if folder is None or rollbacks >= job.blow_up.trials:
                 raise
             rollbacks += 1
-            begin = replace(restore_newest(model, folder, devices), rollbacks=rollbacks)
+            begin = replace(go_back(model, folder, devices, error), rollbacks=rollbacks)
             emit("rolled_back", step=begin.step, trial=rollbacks, message=error.message)
             continue
         if folder and job.serves_best:

@@ -10,6 +10,7 @@ from slipway.components.trainer.checkpoint_files import Checkpoint, CheckpointFo
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.loop.host_agreement import require_same_step
 from slipway.components.trainer.loop.model_state import restore
 
@@ -83,6 +84,32 @@ def restore_best(model: Any, folder: CheckpointFolder, step: int) -> None:
             "train.checkpoint.serve_best to false, and train.early_stopping.patience to null",
         ) from error
     restore(model, best.variables)
+
+
+def go_back(model: Any, folder: CheckpointFolder, devices: Devices, blown_up: BlownUpError) -> Checkpoint:
+    """Restore the newest checkpoint in which the model has not blown up yet, and report the others.
+
+    Args:
+        blown_up: why.
+
+    Returns:
+        The checkpoint without its variables.
+
+    Raises:
+        ComponentError: there is none, or the hosts do not see the same one.
+    """
+    checkpoint, problems = folder.newest(without_nan=True)
+    for problem in problems:
+        emit("damaged", message=problem)
+    require_same_step(checkpoint.step, devices)
+    if not checkpoint.variables:
+        raise ComponentError(
+            f"{blown_up.message}, and there is no checkpoint to go back to: "
+            + ("; ".join(problems) or "their files are gone"),
+            hint="remove the checkpoints to train from the beginning, with a lower learning rate",
+        )
+    restore(model, checkpoint.variables)
+    return replace(checkpoint, variables=())
 
 
 def restore_newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:

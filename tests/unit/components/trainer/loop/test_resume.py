@@ -11,6 +11,7 @@ from slipway.components.trainer.checkpoint_files import Checkpoint
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
 DEVICES = Devices(kind="cpu", backend="tensorflow", words="")
@@ -138,3 +139,34 @@ def test_a_best_epoch_that_cannot_be_read_is_told_with_what_helps(tmp_path, spoi
     ) as told:
         restore_best(resumed, folder, 1)
     assert "remove the checkpoints" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda file: file.write_bytes(b"torn"), "step-000000000.json cannot be used: .* is damaged"),
+        (lambda file: file.with_suffix(".json").unlink(), "their files are gone"),
+    ],
+)
+def test_a_model_that_has_blown_up_is_not_trained_on_where_no_checkpoint_is_left(tmp_path, spoil, words):
+    from slipway.components.trainer.loop.model_state import snapshot
+    from slipway.components.trainer.loop.resume import checkpoint_folder, go_back
+
+    folder = checkpoint_folder(job(tmp_path, checkpoint_dir=str(tmp_path)))
+    folder.save(Checkpoint(variables=snapshot(model(0.25))))
+    spoil(tmp_path / "step-000000000.npz")
+    with pytest.raises(ComponentError, match=f"the loss is nan, and there is no checkpoint to go .*{words}"):
+        go_back(model(np.nan), folder, DEVICES, BlownUpError("the loss is nan"))
+
+
+def test_a_checkpoint_of_weights_that_have_blown_up_is_not_gone_back_to(tmp_path, capsys):
+    from slipway.components.trainer.loop.model_state import snapshot
+    from slipway.components.trainer.loop.resume import checkpoint_folder, go_back
+
+    folder = checkpoint_folder(job(tmp_path, checkpoint_dir=str(tmp_path)))
+    for step, weight in [(1, 0.25), (2, np.nan)]:
+        folder.save(Checkpoint(step=step, variables=snapshot(model(weight))))
+    blown = model(np.nan)
+    assert go_back(blown, folder, DEVICES, BlownUpError("the loss is nan")).step == 1
+    assert weight_of(blown) == 0.25
+    assert "a weight is NaN" in read_event(capsys.readouterr().out)["message"]
