@@ -1,9 +1,19 @@
 """The listeners of a run's end: they write its report page, inform trackers and send notifications."""
 
+import contextlib
+
 from slipway.pipeline.commands.notify import notify
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import say
+
+
+def leave_to_trackers(record: RunRecord) -> None:
+    """Note that the run is to be sent to the workload's trackers, in case the process is killed."""
+    with contextlib.suppress(Exception):  # `hand_to_trackers` tries again, and reports it
+        from slipway.pipeline.tracking import enqueue
+
+        enqueue.leave(record, without_page=True)
 
 
 def write_page(record: RunRecord) -> None:
@@ -16,6 +26,10 @@ def write_page(record: RunRecord) -> None:
         again = command("report", record.run_id, output=record.output)
         message = f"warning: no report was written: {type(error).__name__}: {error}; again: {again}"
         say(" ".join(message.split()))
+    except KeyboardInterrupt:
+        again = command("report", record.run_id, output=record.output)
+        say(f"warning: no report was written: interrupted; again: {again}")
+        raise
 
 
 def send_notifications(record: RunRecord) -> None:
@@ -41,6 +55,7 @@ def hand_to_trackers(record: RunRecord) -> None:
         say(" ".join(message.split()))
 
 
-# The report page is written first because trackers send it. Notifications come last because only they make
-# the run wait, and may be cut short.
-END_LISTENERS = (write_page, hand_to_trackers, send_notifications)
+# The report page is written before the run is sent, because trackers get it; that the run is to be sent is
+# noted before, because the process may be killed while it writes the page. Notifications come last because
+# only they make the run wait, and may be cut short.
+END_LISTENERS = (leave_to_trackers, write_page, hand_to_trackers, send_notifications)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from slipway.pipeline.commands.show import find
-from slipway.pipeline.engine.run_end import warn_of_damage
+from slipway.pipeline.engine.run_end import LateInterrupt, warn_of_damage
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
@@ -104,7 +104,10 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
         standby.find() or contextlib.nullcontext() as warm,
     ):
         listeners = (*END_LISTENERS, leave_warm_process)
-        record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=listeners)
+        try:
+            record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=listeners)
+        except LateInterrupt as error:
+            return error.exit_code
     return record.exit_code or 0
 
 
@@ -191,7 +194,10 @@ def finish(run_id: str, *, output: Path) -> int:
     from slipway.pipeline.screen.run_display import LineDisplay
 
     display = LineDisplay(sys.stderr)
-    record = finish_run(run_id, output=output.absolute(), display=display, listeners=END_LISTENERS)
+    try:
+        record = finish_run(run_id, output=output.absolute(), display=display, listeners=END_LISTENERS)
+    except LateInterrupt as error:
+        return error.exit_code
     return record.exit_code or 0
 
 

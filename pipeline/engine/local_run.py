@@ -16,7 +16,7 @@ from slipway.pipeline.engine.processes.default_jobs import default_jobs
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.result_store import CachedResults
-from slipway.pipeline.engine.run_end import Listener, closed_at_end
+from slipway.pipeline.engine.run_end import Ending, Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph, known_graph, make_plan
@@ -60,6 +60,7 @@ def execute(
 
     Raises:
         UsageError: the request is invalid; nothing was run.
+        LateInterrupt: there was a signal when all nodes were over.
         PipelineError: the engine itself failed, or the machine ran out of disk space or memory.
     """
     began = time.monotonic()
@@ -82,12 +83,10 @@ def execute(
         journal = Journal(record, history, began)
         with closed_at_end(journal, display, listeners) as end:
             try:
-                engine = _run(request, journal, display, warm, hopeless, beside)
+                _run(request, journal, display, warm, hopeless, beside, end)
             finally:
                 if beside:
                     beside.end(record.run_id)
-            if engine is not None:
-                end.interrupted, end.pruned = engine.interrupted, engine.pruned
     return record
 
 
@@ -98,8 +97,9 @@ def _run(
     warm: WarmProcess | None,
     hopeless: Hopeless,
     beside: Beside | None,
-) -> Engine | None:
-    """Plan and run; return the engine, which is done, or None if no node had to run."""
+    end: Ending,
+) -> None:
+    """Plan and run; note in `end` how that ended, before anything is cleaned up."""
 
     def alive() -> None:
         journal.note_alive()
@@ -110,7 +110,8 @@ def _run(
         beside.leave_if_interrupted()  # a sweep may have many runs that need no node, and so do not tick
     known = known_plan(request, journal)
     if is_all_known(known, request, journal, display):
-        return None
+        end.nodes_are_over()
+        return
     jobs = request.jobs or default_jobs()
     # With a single job, the machine may have no room for a second process.
     may_start_ahead = jobs > 1
@@ -142,7 +143,9 @@ def _run(
             signals=beside.signals if beside else Interruptions(),
         )
         engine.run()
-        return engine
+        end.nodes_are_over(interrupted=engine.is_cut_short, pruned=engine.pruned)
+        if engine.interrupted and not beside:  # those beside it ask for the signals themselves
+            end.signals.note()
 
 
 def _will_check_serving(request: Request, history: History, known: Plan | None) -> bool:

@@ -5,11 +5,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slipway.pipeline.engine.journal import Journal, way_to_write
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
+from slipway.pipeline.engine.signal_handlers import Interruptions, raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.history import History
@@ -28,16 +28,43 @@ _STATES: Mapping[int, RunState] = {
 }  # fmt: skip
 
 
+class LateInterrupt(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM came when all nodes of a run were over: it is closed, and its outcome stands.
+
+    Attributes:
+        exit_code: the run's.
+    """
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__()
+        self.exit_code = exit_code
+
+
 @dataclass
 class Ending:
     """How a run ended, set inside the block of `closed_at_end`.
 
     Attributes:
         pruned: whether a node was ended as hopeless. A failure beside it counts more.
+        are_nodes_over: whether the nodes are over, so that a signal changes nothing of how the run ended.
+        signals: counts those that came after that.
     """
 
     interrupted: bool = False
     pruned: bool = False
+    are_nodes_over: bool = False
+    signals: Interruptions = field(default_factory=Interruptions)
+
+    def nodes_are_over(self, *, interrupted: bool = False, pruned: bool = False) -> None:
+        """Note how the nodes ended; arguments as the attributes."""
+        self.interrupted, self.pruned, self.are_nodes_over = interrupted, pruned, True
+
+    def interrupt(self) -> None:
+        """Note a signal that has ended the block."""
+        if self.are_nodes_over:
+            self.signals.note()
+        else:
+            self.interrupted = True
 
 
 @contextmanager
@@ -51,25 +78,27 @@ def closed_at_end(
 
     Raises:
         PipelineError: the engine failed, or the machine ran out of disk space or memory.
+        LateInterrupt: as `close`.
     """
     end = Ending()
-    try:
-        with signals_handled_by(raise_interrupt):
-            yield end
-    except KeyboardInterrupt:
-        end.interrupted = True
-    except PipelineError as error:
-        give_up(journal, error, listeners)
-        raise
-    except (OSError, MemoryError) as error:
-        refused = of_the_machine(error)
-        give_up(journal, refused, listeners)
-        raise refused from error
-    except Exception:  # a bug of ours: close the run, and let the traceback show it
-        journal.record.state, journal.record.exit_code = "failed", FAILED
-        _end(journal, listeners)
-        raise
-    close(journal, end, display, listeners)
+    with signals_handled_by(end.signals.note):  # also between the block and `close`
+        try:
+            with signals_handled_by(raise_interrupt):
+                yield end
+        except KeyboardInterrupt:
+            end.interrupt()
+        except PipelineError as error:
+            give_up(journal, error, listeners)
+            raise
+        except (OSError, MemoryError) as error:
+            refused = of_the_machine(error)
+            give_up(journal, refused, listeners)
+            raise refused from error
+        except Exception:  # a bug of ours: close the run, and let the traceback show it
+            journal.record.state, journal.record.exit_code = "failed", FAILED
+            _end(journal, listeners)
+            raise
+        close(journal, end, display, listeners)
 
 
 def give_up(journal: Journal, error: PipelineError, listeners: Sequence[Listener] = ()) -> None:
@@ -92,22 +121,19 @@ def give_up(journal: Journal, error: PipelineError, listeners: Sequence[Listener
 def close(journal: Journal, end: Ending, display: RunDisplay, listeners: Sequence[Listener] = ()) -> None:
     """Close a run whose nodes are done: record its outcome, state and exit code, and show them.
 
-    Ctrl-C ends what the listeners do, such as writing the report, but the outcome is shown nevertheless: it
-    names the command that continues the run.
+    The record is written whole, and the outcome is shown, whatever signals come: it names the command that
+    continues the run. Each signal cuts short one listener, such as the one that writes the report.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C was pressed meanwhile.
+        LateInterrupt: there was a signal meanwhile, or since the nodes were over.
     """
-    conclude(journal.record, interrupted=end.interrupted, pruned=end.pruned)
-    again: KeyboardInterrupt | None = None
-    try:
-        _end(journal, listeners)
-    except KeyboardInterrupt as error:
-        again = error
-    with signals_handled_by(lambda *_: None):
-        display.ends(journal.record)
-    if again is not None:
-        raise again
+    record = journal.record
+    with signals_handled_by(end.signals.note):
+        conclude(record, interrupted=end.interrupted, pruned=end.pruned)
+        _end(journal, listeners, end.signals)
+        display.ends(record)
+    if end.signals.count:
+        raise LateInterrupt(record.exit_code or DONE)
 
 
 def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = False) -> None:
@@ -119,8 +145,13 @@ def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = Fal
         record.exit_code, record.state = INTERRUPTED, "pruned"
 
 
-def _end(journal: Journal, listeners: Sequence[Listener]) -> None:
-    """Write the record of a finished run, and call the listeners."""
+def _end(journal: Journal, listeners: Sequence[Listener], signals: Interruptions | None = None) -> None:
+    """Write the record of a finished run, and call the listeners; each signal cuts short one of these.
+
+    Args:
+        signals: counts the signals that came meanwhile; None: nobody asks.
+    """
+    signals = signals or Interruptions()
     record, history = journal.record, journal.history
     record.wall_s = journal.wall_s
     try:
@@ -134,7 +165,11 @@ def _end(journal: Journal, listeners: Sequence[Listener]) -> None:
             hint=f"{way_to_write(error)}, then {command('resume', record.run_id, output=history.output)}",
         ) from error
     for listener in listeners:
-        listener(record)
+        try:
+            with signals_handled_by(raise_interrupt):
+                listener(record)
+        except KeyboardInterrupt:
+            signals.note()
     warn_of_damage(history)
 
 

@@ -46,6 +46,11 @@ class Engine:
         hopeless: asked twice a second for each running node why it is not worth finishing; empty if it is.
             Such a node is ended, keeps its state, and leaves out what depends on it.
         signals: counts the user's interruptions: the first ends the nodes, the second kills them.
+
+    Attributes:
+        interrupted: whether the user has interrupted the run.
+        is_cut_short: whether a node was ended, or left out, by that. A signal may come after the last node's
+            result, and then takes nothing back.
     """
 
     graph: Graph
@@ -58,6 +63,7 @@ class Engine:
     alive: Callable[[], None] = lambda: None
     hopeless: Hopeless = lambda _node: ""
     interrupted: bool = False
+    is_cut_short: bool = False
     signals: Interruptions = field(default_factory=Interruptions)
     _running: dict[str, Attempt] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
@@ -91,9 +97,14 @@ class Engine:
             self.launcher.kill()
         except LauncherLostError as error:
             self._lose(error)
+        with signals_handled_by(self.signals.note):
+            self._conclude()
+
+    def _conclude(self) -> None:
         why = next((f"{n.id} failed" for n in self.record.nodes if n.state == "failed"), "the run ended")
         for node in self.record.nodes:
             if node.state in ("waiting", "running"):
+                self.is_cut_short |= self.interrupted
                 self._skip(node, "interrupted" if self.interrupted else why)
         for entry in discard_results_behind_stopped_gates(self.record, self.graph):
             self._changed(entry)
@@ -189,6 +200,7 @@ class Engine:
         )
         self._become(entry, becomes)
         if result["state"] == "failed":
+            self.is_cut_short |= self.interrupted
             self.results.fail(entry)
             if becomes.is_stop:
                 self.journal.keep_verdict(entry, result["verdict"])

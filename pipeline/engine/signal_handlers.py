@@ -46,9 +46,13 @@ class Interruptions:
         Raises:
             KeyboardInterrupt: at the second and later signals.
         """
-        self.count += 1
+        self.note()
         if self.count > 1:
             raise KeyboardInterrupt
+
+    def note(self, *_: object) -> None:
+        """Count a signal that comes while what is written must not be cut short."""
+        self.count += 1
 
 
 def raise_interrupt(*_: object) -> None:

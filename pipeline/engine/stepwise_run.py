@@ -136,8 +136,9 @@ def run_node(
                     ) as server,
                 ):
                     _run(request, history, record, node_id, server, display)
-        except KeyboardInterrupt:  # before the node began, or the second signal
-            return record, INTERRUPTED
+        except KeyboardInterrupt:  # before the node began, after it was done, or the second signal
+            if not record.node(node_id).is_done:
+                return record, INTERRUPTED
     return record, _code(record.node(node_id))
 
 
@@ -199,6 +200,7 @@ def finish(
 
     Raises:
         UsageError: there is no such run.
+        LateInterrupt: as `close`.
     """
     history = SharedHistory(output)
     _of_steps(history, run_id)

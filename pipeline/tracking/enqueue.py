@@ -21,15 +21,19 @@ TRACKERS = tuple(each.name for each in fields(KeptTrack) if each.name != "experi
 """The keys of the workload file's `track` that hold a tracker's address, as a run's record keeps them."""
 
 
-def leave(record: RunRecord) -> bool:
+def leave(record: RunRecord, *, without_page: bool = False) -> bool:
     """Add a run to the spool for its workload's trackers; return False if the workload names none.
+
+    Args:
+        without_page: as in `Waiting`.
 
     Raises:
         OSError: the output folder cannot be written.
     """
     names = named(record)
     if names:
-        spool.put(record.output, Waiting(record.run_id, record.resumed, dict.fromkeys(names, "")))
+        why = dict.fromkeys(names, "")
+        spool.put(record.output, Waiting(record.run_id, record.resumed, why, without_page=without_page))
     return bool(names)
 
 

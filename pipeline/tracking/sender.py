@@ -18,6 +18,7 @@ from slipway.pipeline.tracking.spool import Waiting
 from slipway.pipeline.tracking.tracker import Connect, TrackerError
 
 _SHOWN_LETTERS = 300
+_Key = tuple[str, int, bool]
 _RESUMED = "is sent when the resumed run has ended"
 _CONNECT: Mapping[str, Connect] = {
     "mlflow": mlflow.connect,
@@ -43,7 +44,7 @@ def send_all(output: Path) -> list[Waiting] | None:
 
 def _send_folder(output: Path) -> bool:
     """Send all runs of one spool, trying each once; return False if another process is sending them."""
-    tried: set[tuple[str, int]] = set()
+    tried: set[_Key] = set()
     while fresh := {_key(each) for each in spool.waiting_in(output)} - tried:
         with spool.alone(output) as is_alone:
             # The other process checks the spool again after it has released the lock.
@@ -54,11 +55,11 @@ def _send_folder(output: Path) -> bool:
     return True
 
 
-def _key(entry: Waiting) -> tuple[str, int]:
-    return entry.run_id, entry.resumed  # a resumed run is sent again
+def _key(entry: Waiting) -> _Key:
+    return entry.run_id, entry.resumed, entry.without_page  # a resumed run, or its page, is sent again
 
 
-def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
+def _send(output: Path, fresh: set[_Key]) -> None:
     history, away = History(output), dict[tuple[str, str], str]()
     unwritten: OSError | None = None
     # A run that a server rejects, or hangs on, might keep others from being sent, so it comes after them.

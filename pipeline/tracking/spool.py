@@ -30,12 +30,15 @@ class Waiting:
         resumed: how often the run had been resumed when it ended.
         why: tracker -> why the last attempt failed, in words; empty if there was no attempt.
         failed: how often sending this run, and not one before it, failed; ignored in comparisons.
+        without_page: whether its report page was still to be written. A process that sends it now sends it
+            again, with the page, once that is told; and one that dies while it writes the page loses nothing.
     """
 
     run_id: str
     resumed: int = 0
     why: dict[str, str] = field(default_factory=dict)
     failed: int = field(default=0, compare=False)
+    without_page: bool = False
 
     def text(self) -> str:
         """Return one line: the run, and each tracker with its last error."""

@@ -103,7 +103,7 @@ def rehearse(
             shutil.rmtree(staged, ignore_errors=True)
             image.stage(staged)
             with _containers_removed(target, output):
-                end.interrupted = _run(target, journal, display, jobs or default_jobs())
+                end.nodes_are_over(interrupted=_run(target, journal, display, jobs or default_jobs()))
     return record
 
 
@@ -134,7 +134,7 @@ def _containers_removed(target: ImageRun | ImageModuleRun, output: Path) -> Iter
 
 
 def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDisplay, jobs: int) -> bool:
-    """Compile and run the job; return True if the user interrupted."""
+    """Compile and run the job; return True if the user cut it short."""
     record, history = journal.record, journal.history
     folder = record.folder
     staged = history.output / _STAGED
@@ -183,8 +183,8 @@ def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDispla
             record.nodes += _records(last)
             handling = engine(last)
             handling.run()
-            return handling.interrupted
-        return main.interrupted
+            return handling.is_cut_short
+        return main.is_cut_short
 
 
 def _records(graph: Graph) -> list[NodeRecord]:

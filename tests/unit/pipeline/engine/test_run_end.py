@@ -4,10 +4,11 @@ import signal
 
 import pytest
 
+from slipway.pipeline.engine import run_end
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import LauncherLostError
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.engine.run_end import Ending, close, closed_at_end, give_up
+from slipway.pipeline.engine.run_end import Ending, LateInterrupt, close, closed_at_end, give_up
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.screen.display import RunDisplay
@@ -101,7 +102,41 @@ def test_outcome_is_shown_although_ctrl_c_is_pressed_again_and_again(history, re
         raise KeyboardInterrupt
 
     display = Pressed()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(LateInterrupt):
         close(Journal(record, history, 0.0), Ending(interrupted=True), display, [press])
     assert display.states == [("interrupted", 130)]
+    assert history.find(None).state == "interrupted"
+
+
+def pressed(*_):
+    signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("when", ["in the block", "in the record", "in a listener"])
+def test_a_signal_after_the_last_node_takes_nothing_back(history, record, monkeypatch, when):
+    told, save, conclude = [], history.save, run_end.conclude
+    if when == "in the record":
+        monkeypatch.setattr(history, "save", lambda record: (pressed(), save(record)))
+        monkeypatch.setattr(run_end, "conclude", lambda *a, **k: (pressed(), conclude(*a, **k)))
+    listeners = [pressed if when == "in a listener" else (lambda _: None), lambda run: told.append(run.state)]
+    display = Shown()
+
+    def run():
+        with closed_at_end(Journal(record, history, 0.0), display, listeners) as end:
+            end.nodes_are_over()
+            if when == "in the block":
+                pressed()
+
+    with pytest.raises(LateInterrupt) as late:
+        run()
+
+    assert late.value.exit_code == 0
+    assert told == ["complete"]
+    assert display.states == [("complete", 0)]
+    assert (history.find(None).state, history.find(None).exit_code) == ("complete", 0)
+
+
+def test_a_signal_before_the_nodes_are_over_interrupts_the_run(history, record):
+    with closed_at_end(Journal(record, history, 0.0), Shown()):
+        pressed()
     assert history.find(None).state == "interrupted"

@@ -400,12 +400,26 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     engine.run()
     assert states(engine) == dict.fromkeys("ABS", ("skipped", "interrupted"))
     assert engine.interrupted
+    assert engine.is_cut_short
     assert [(node, signum) for _, node, signum in engine.launcher.signals] == [("A", signal.SIGTERM)]
     assert engine.record.wall_s < 9
     assert not engine.launcher.is_killed
     ended = {"attempt": 1, "why": "interrupted", "node": "A", "state": "skipped"}
     events = (engine.journal.history.folder(engine.record.run_id) / "events.jsonl").read_text("utf-8")
     assert any(ended.items() <= json.loads(line).items() for line in events.splitlines())
+
+
+def test_an_interrupt_after_the_last_result_cuts_nothing_short(begin, monkeypatch):
+    engine = begin({"A": [DONE], "B": [DONE]})
+    monkeypatch.setattr(
+        engine.display,
+        "changed",
+        lambda record, entry: (entry.id, entry.state) == ("B", "complete") and engine.signals(),
+    )
+    engine.run()
+    assert [state for state, _ in states(engine).values()] == ["complete", "complete"]
+    assert engine.interrupted
+    assert not engine.is_cut_short
 
 
 def test_second_interrupt_does_not_wait(begin):

@@ -120,6 +120,27 @@ def test_a_run_that_is_resumed_and_ends_while_it_is_sent_is_reported_again(
     assert len(told) == 2
 
 
+def test_a_run_that_is_sent_before_its_page_is_written_is_sent_again_with_it(
+    tmp_path, mlflow, make_run, monkeypatch
+):
+    record = make_run(mlflow=mlflow.address)
+    enqueue.leave(record, without_page=True)
+    connect, sent = tracker.connect, []
+
+    class Late:
+        def __init__(self, run):
+            self._tracker = connect(run)
+
+        def send(self, run):
+            sent.append(run.run_id)
+            enqueue.leave(run)  # as the process that wrote the page meanwhile
+            self._tracker.send(run)
+
+    monkeypatch.setitem(sender._CONNECT, "mlflow", Late)
+    assert send_all(tmp_path) == []
+    assert sent == [record.run_id, record.run_id]
+
+
 def test_a_run_in_progress_is_told_of_at_its_end(tmp_path, mlflow, left):
     record = left(mlflow=mlflow.address)
     record.state = "running"
