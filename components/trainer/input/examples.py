@@ -190,8 +190,6 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
 class StreamedExamples:
     """Examples that are read again in every pass; every host reads its own files."""
 
-    order = "streamed"
-
     def __init__(self, files: Sequence[str], job: TrainingJob, devices: Devices) -> None:
         hosts = devices.hosts
         self._files = files_of_host(files, index=hosts.index, count=hosts.count)
@@ -205,12 +203,14 @@ class StreamedExamples:
         )
         labels = [each for each in job.features if each.name in job.labels]
         weight = next((each for each in job.features if each.name == job.weight), None)
-        own, self._label_ranges = count_records(self._files, labels, weight)
+        self._own, self._label_ranges = count_records(self._files, labels, weight)
         # All hosts take as many steps as the host with the fewest examples can.
-        self.full_batches = devices.min_over_hosts(self._window.steps(own))
-        self.count = own * hosts.count
+        self.full_batches = devices.min_over_hosts(self._own // self._window.batch_size)
+        self.count = self._own * hosts.count
         self._is_static = devices.is_distributed or devices.has_static_shapes_only
         self.needed = job.batch_size if self._is_static else 1
+        by = f" by {hosts.count} hosts" if hosts.count > 1 else ""
+        self.order = f"streamed{by}, the rows that fill no batch left out of all windows alike"
         self.words = f"{self.count:,} examples streamed, shuffled by {self._window.rows * hosts.count:,}"
 
     def training(
@@ -220,6 +220,7 @@ class StreamedExamples:
         batches = stream.training_batches(
             self._files,
             self._features,
+            rows=self._own,
             targets=Targets.for_training(self._job),
             window=self._window,
             seed=seed,

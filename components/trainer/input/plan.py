@@ -51,7 +51,7 @@ def files_of_host(files: Sequence[str], *, index: int, count: int) -> tuple[str,
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The rows that a stream shuffles at a time.
+    """The rows that a stream shuffles at a time, if it leaves out none.
 
     Attributes:
         batch_size: examples per batch.
@@ -66,9 +66,37 @@ class Window:
         """Examples in a window."""
         return self.batch_size * self.batches
 
-    def steps(self, rows: int) -> int:
-        """Return the number of full batches in so many rows, where the last window may be smaller."""
-        return rows // self.rows * self.batches + rows % self.rows // self.batch_size
+
+@dataclass(frozen=True)
+class Portion:
+    """What a stream shuffles together.
+
+    Attributes:
+        rows: examples that are read.
+        batches: full batches that are taken of them; what is left over, in random order, is left out.
+    """
+
+    rows: int
+    batches: int
+
+
+def portions(window: Window, *, rows: int, steps: int) -> tuple[Portion, ...]:
+    """Divide an epoch into windows of which each leaves out its share of the rows that no batch takes.
+
+    Were they left out where the files end, the same rows would never be trained on.
+
+    Args:
+        rows: of this host, of which `steps` batches are taken.
+        steps: 1 .. rows // window.batch_size.
+    """
+    # With many rows to leave out, as of a host with larger files than others, a window takes fewer batches.
+    most = -(-window.rows * steps // rows)
+    ends = [*range(most, steps, most), steps]
+    begins = [0, *ends[:-1]]
+    return tuple(
+        Portion(rows=rows * end // steps - rows * begin // steps, batches=end - begin)
+        for begin, end in zip(begins, ends, strict=True)
+    )
 
 
 def window(batch_size: int, shuffle_rows: int, *, row_bytes: int) -> Window:

@@ -1,8 +1,9 @@
 """Streams data that does not fit in memory: files interleaved in every epoch, shuffled within a window.
 
 Portions of the files are parsed in turns as they are read and joined to windows of whole batches, and each
-window is permuted. The batches of epoch n depend only on the seed and n. A training that resumes within an
-epoch reads that epoch's files from their beginning, and starts to shuffle at the step where it stopped.
+window is permuted. Each window leaves out its share of the rows that fill no batch, others in each epoch. The
+batches of epoch n depend only on the seed and n. A training that resumes within an epoch reads that epoch's
+files from their beginning, and starts to shuffle at the step where it stopped.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from slipway.components.trainer.input.parsing import (
     records_of_all,
     wrong_examples,
 )
-from slipway.components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window
+from slipway.components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window, portions
 from slipway.components.trainer.input.targets import Targets
 
 FILES_AT_ONCE = 16
@@ -30,6 +31,7 @@ def training_batches(
     files: Sequence[str],
     features: Sequence[Feature],
     *,
+    rows: int,
     targets: Targets,
     window: Window,
     seed: int,
@@ -40,20 +42,24 @@ def training_batches(
 
     Args:
         files: of this host.
+        rows: how many these files hold.
         window: the batch size of this host, and how many batches are shuffled together.
-        steps_per_epoch: at most `window.steps(rows of these files)`.
+        steps_per_epoch: at most rows // window.batch_size.
         first_step: how many steps to skip at the beginning, >= 0.
 
     Returns:
         A dataset of what `Targets.split` returns for batches of window.batch_size rows.
     """
     first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
-    windows_left_out, batches_left_out = divmod(first_step_in_epoch, window.batches)
+    planned = portions(window, rows=rows, steps=steps_per_epoch)
+    windows_left_out, batches_left_out = divmod(first_step_in_epoch, planned[0].batches)
+    rows_of = tf.constant([each.rows for each in planned], tf.int64)
+    batches_of = tf.constant([each.batches for each in planned], tf.int64)
 
     def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:
         pair = tf.stack([tf.constant(seed, tf.int64), epoch])
         order = tf.random.experimental.stateless_shuffle(tf.constant(list(files)), seed=pair)
-        portions = tf.data.Dataset.from_tensor_slices(order).interleave(
+        parts = tf.data.Dataset.from_tensor_slices(order).interleave(
             lambda file: parsed(records_of(file), features, rows=PARSED_TOGETHER_ROWS),
             cycle_length=min(FILES_AT_ONCE, len(files)),
             num_parallel_calls=tf.data.AUTOTUNE,
@@ -63,20 +69,18 @@ def training_batches(
         def only_first(number: int) -> tf.Tensor:
             return tf.where(epoch == first_epoch, tf.constant(number, tf.int64), tf.constant(0, tf.int64))
 
-        windows = portions.rebatch(window.rows).enumerate().skip(only_first(windows_left_out))
-        batches = windows.flat_map(lambda number, rows: shuffled(rows, epoch, number))
-        remaining = steps_per_epoch - only_first(first_step_in_epoch)
-        return batches.skip(only_first(batches_left_out)).take(remaining)
+        windows = parts.rebatch(rows_of).enumerate().skip(only_first(windows_left_out))
+        batches = windows.flat_map(lambda number, columns: shuffled(columns, epoch, number))
+        return batches.skip(only_first(batches_left_out))
 
-    def shuffled(rows: Columns, epoch: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
-        total = tf.shape(next(iter(rows.values())), tf.int64)[0]
-        steps = total // window.batch_size
+    def shuffled(columns: Columns, epoch: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
+        steps = tf.gather(batches_of, number)
         # Each window of each epoch has another seed; files are shuffled with (seed, epoch) itself.
         pair = tf.stack([tf.constant(seed, tf.int64) + (number + 1) * 2**32, epoch])
-        order = tf.random.experimental.stateless_shuffle(tf.range(total), seed=pair)
+        order = tf.random.experimental.stateless_shuffle(tf.range(tf.gather(rows_of, number)), seed=pair)
         numbers = tf.reshape(order[: steps * window.batch_size], [steps, window.batch_size])
         return tf.data.Dataset.from_tensor_slices(numbers).map(
-            lambda batch: {name: tf.gather(values, batch) for name, values in rows.items()}
+            lambda batch: {name: tf.gather(values, batch) for name, values in columns.items()}
         )
 
     epochs = tf.data.Dataset.counter(start=first_epoch)

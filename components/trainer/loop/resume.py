@@ -37,7 +37,8 @@ def require_same_epochs(
     """Refuse to go on with epochs of other steps or rows, which would repeat rows or leave some out.
 
     The steps of a call, and with them those of an epoch, depend on the devices and `train.checkpoint.steps`;
-    the order of the rows, with `train.input.cache: auto`, on the free memory.
+    the order of the rows on the hosts if they are streamed and, with `train.input.cache: auto`, on the free
+    memory. An update of this code may change it, too.
 
     Args:
         begin: the checkpoint to go on from.
@@ -62,7 +63,7 @@ def require_same_epochs(
             f"the checkpoint after step {begin.step} is within an epoch of rows in another order: "
             f"{begin.order}, and now {order}, which would repeat some rows and leave others out",
             hint="train.input.cache: auto goes by the free memory: make room and resume, or set it to file, "
-            "which trains from the beginning",
+            "which trains from the beginning; on other hosts or after an update, remove the checkpoints",
         )
 
 

@@ -84,6 +84,14 @@ def test_hosts_hold_the_examples_in_memory_if_all_of_them_can(opened):
         opened(cache="memory", devices=replace(two, min_over_hosts=lambda _: 0))
 
 
+def test_order_of_streamed_rows_is_named_by_the_hosts_that_share_the_files(opened):
+    two = replace(
+        CPU, hosts=Hosts(index=0, count=2, coordinator="host:1"), min_over_hosts=lambda number: number
+    )
+    assert opened(cache="none")[0].order != opened(cache="none", devices=two)[0].order
+    assert opened(cache="file")[0].order == opened(cache="file", devices=two)[0].order
+
+
 @pytest.mark.parametrize(("cache", "needed"), [("memory", 8), ("file", 8), ("none", 16)])
 def test_devices_evaluate_on_as_many_as_they_are_and_streamed_on_a_whole_batch(opened, cache, needed):
     eight = replace(CPU, replicas=8, strategy=object())

@@ -133,6 +133,7 @@ def test_streamed_value_beyond_32_bits_is_found_in_the_error_of_the_batches(tmp_
     batches = training_batches(
         [file],
         (X,),
+        rows=1001,
         targets=Targets({}),
         window=Window(batch_size=10, batches=2),
         seed=1,

@@ -9,6 +9,7 @@ from slipway.components.trainer.input.plan import (
     MAX_WINDOW_BYTES,
     block_steps,
     files_of_host,
+    portions,
     row_bytes,
     window,
 )
@@ -35,9 +36,29 @@ def test_window_holds_whole_batches_and_no_more_than_memory_allows():
     assert window(32, 1, row_bytes=8).batches == 1
 
 
-@pytest.mark.parametrize(("rows", "steps"), [(31, 0), (32, 1), (128, 4), (1000, 31), (128 + 40, 5)])
-def test_window_counts_the_steps_of_an_epoch(rows, steps):
-    assert window(32, 128, row_bytes=8).steps(rows) == steps
+@pytest.mark.parametrize(
+    ("rows", "steps", "expected"),
+    [
+        (256, 8, [(128, 4), (128, 4)]),
+        (128 + 40, 5, [(134, 4), (34, 1)]),
+        (128 + 20, 4, [(148, 4)]),
+        (31 + 8 * 32, 8, [(143, 4), (144, 4)]),
+        (10 * 128, 4, [(320, 1), (320, 1), (320, 1), (320, 1)]),  # another host has a tenth of the rows
+    ],
+)
+def test_each_window_leaves_out_its_share_of_the_rows_that_fill_no_batch(rows, steps, expected):
+    found = portions(window(32, 128, row_bytes=8), rows=rows, steps=steps)
+    assert [(each.rows, each.batches) for each in found] == expected
+
+
+@pytest.mark.parametrize("rows", range(32, 700, 13))
+def test_windows_hold_all_rows_and_no_batch_lacks_one(rows):
+    for steps in range(1, rows // 32 + 1):
+        found = portions(window(32, 128, row_bytes=8), rows=rows, steps=steps)
+        assert sum(each.rows for each in found) == rows
+        assert sum(each.batches for each in found) == steps
+        assert all(each.rows >= each.batches * 32 > 0 for each in found)
+        assert len({each.batches for each in found[:-1]}) <= 1
 
 
 @pytest.mark.parametrize(

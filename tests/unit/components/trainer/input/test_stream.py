@@ -1,5 +1,6 @@
 """Data that does not fit into memory: the same guarantees as in memory, except for the shuffle window."""
 
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -36,7 +37,9 @@ def targets():
 def training(files, **changes):
     from slipway.components.trainer.input.stream import training_batches
 
-    settings = {"targets": targets(), "window": WINDOW, "seed": 5, "steps_per_epoch": STEPS}
+    settings = {
+        "rows": ROWS, "targets": targets(), "window": WINDOW, "seed": 5, "steps_per_epoch": STEPS
+    }  # fmt: skip
     return training_batches(files, FEATURES, **{**settings, **changes})
 
 
@@ -50,10 +53,31 @@ def test_epoch_sees_every_row_at_most_once_and_its_steps_are_as_counted(files):
     rows, found = count_records(files, [Feature(name="y", dtype="int64")])
     assert rows == ROWS
     assert found == {"y": LabelRange(0.0, 2 * (ROWS - 1.0), is_whole=True)}
-    assert WINDOW.steps(ROWS) == STEPS
     epoch = list(chain.from_iterable(numbers(training(files), STEPS)))
     assert len(set(epoch)) == len(epoch) == STEPS * 32
     assert epoch != sorted(epoch)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(
+    ("batch_size", "batches", "steps"),
+    [
+        (300, 1, 3),  # a hundred rows fill no batch
+        (32, 4, 24),  # whole calls of 8 steps, or another host with fewer rows
+        (32, 4, 8),  # another host with a quarter of the rows
+    ],
+)
+def test_every_row_is_trained_on_sooner_or_later_wherever_in_its_file_it_is(
+    write_examples, count, batch_size, batches, steps
+):
+    settings = {"window": Window(batch_size=batch_size, batches=batches), "steps_per_epoch": steps}
+    epochs = 6 * ROWS // (batch_size * steps) + 6
+    found = numbers(training(write_examples(rows=ROWS, files=count), **settings), epochs * steps)
+    times = Counter(chain.from_iterable(found))
+    assert len(times) >= 0.99 * ROWS
+    share = batch_size * steps / ROWS
+    last = [times[x] for x in range(ROWS - 60, ROWS)]
+    assert abs(sum(last) / len(last) - share * epochs) < 0.2 * share * epochs
 
 
 def test_files_are_mixed_from_the_first_window_on(files):
