@@ -308,7 +308,7 @@ class Tally:
         first_model = list(zip(self._request.models, judged, strict=True))[: len(self.labels)]
         for asked, each in first_model if self._request.label_statistics else ():
             self.widths[asked.output] = each.labels.shape[1]
-            for labels, counts in _labels(each.labels):
+            for labels, counts in _labels(_with_labels_that_count(each).labels):
                 kept = ~np.isnan(labels)[rows]
                 weighing = weights[rows[kept], None]
                 sums = np.hstack([weighing, weighing**2, np.ones_like(weighing)])

@@ -184,7 +184,9 @@ class _LabelCounts(beam.CombineFn):
         weight = 1.0
         if self._is_weighted:
             weight = float(np.asarray(self._own(element.example_weights)).ravel()[0])
-        counts.add(np.asarray(self._own(element.labels)), weight)
+        labels = np.asarray(self._own(element.labels))
+        # The label of a row that weighs nothing may stand for none, and must not decide what the others are.
+        counts.add(labels if weight else np.zeros_like(labels), weight)
         return counts
 
     def _own(self, values: Any) -> Any:

@@ -16,7 +16,7 @@ from tfx.types.standard_artifacts import Examples, TransformGraph
 
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
-from slipway.components.reference_models.fit import Table, answers_of, label_of
+from slipway.components.reference_models.fit import Table, answers_of, label_of, rows_that_count
 from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
 
@@ -99,14 +99,14 @@ def _read(
     kind = "GZIP" if files and files[0].endswith(".gz") else ""
     records = tf.data.TFRecordDataset(files, kind).take(MAX_ROWS).batch(4096)
     batches = [tf.io.parse_example(batch, spec) for batch in records]
-    columns = {
+    read = {
         name: np.concatenate([batch[name].numpy() for batch in batches]).reshape(
             sum(int(batch[name].shape[0]) for batch in batches), -1
         )
         for name in spec
     }
+    columns, weights = rows_that_count(read, weight)
     found = {label: label_of(columns.pop(label), label) for label in set(labels.values())}
-    weights = columns.pop(weight)[:, 0] if weight else None
     categories = {
         column.name: int(column.int_domain.max) + 1
         for column in transform.transformed_metadata.schema.feature

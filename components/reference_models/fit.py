@@ -31,6 +31,23 @@ class Table:
     weights: np.ndarray | None = None
 
 
+def rows_that_count(
+    columns: Mapping[str, np.ndarray], weight: str
+) -> tuple[dict[str, np.ndarray], np.ndarray | None]:
+    """Return the other columns and the weights, without rows of weight 0, whose label may be anything.
+
+    Args:
+        columns: [rows, size] each.
+        weight: the column with the weight of each row; empty: all rows count the same.
+    """
+    if not weight:
+        return dict(columns), None
+    weights = columns[weight][:, 0]
+    counts = weights != 0
+    others = {name: values[counts] for name, values in columns.items() if name != weight}
+    return others, weights[counts]
+
+
 def label_of(column: np.ndarray, name: str) -> np.ndarray:
     """Return the label of each row, [rows]; a one-hot vector becomes the number of its class.
 

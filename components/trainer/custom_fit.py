@@ -29,7 +29,7 @@ from slipway.components.trainer.user_model import build_model
 
 @dataclass(frozen=True)
 class Rows:
-    """All rows of the train split, in the order of the files.
+    """The rows of the train split, in the order of the files; those of weight 0 are left out.
 
     Attributes:
         features: the features by name, without the label.
@@ -46,6 +46,18 @@ class Rows:
     seed: int
     weights: npt.NDArray[Any] | None = None
     tell: Callable[[str], None] = lambda _: None
+
+    def that_count(self) -> "Rows":
+        """Return the rows without those of weight 0, whose label may be anything, such as NaN."""
+        if self.weights is None or self.weights.all():
+            return self
+        counts = self.weights != 0
+        return replace(
+            self,
+            values={name: column[counts] for name, column in self.values.items()},
+            labels=self.labels[counts],
+            weights=self.weights[counts],
+        )
 
 
 def has_custom_fit(dotted_path: str) -> bool:
@@ -177,7 +189,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
         seed=job.seed,
         weights=factors[0].numpy() if factors else None,
         tell=tell,
-    )
+    ).that_count()
     fit_began = time.monotonic()
     custom_function(job.model, FIT)(model, rows, job.hyperparameters)
     fit_s = time.monotonic() - fit_began
@@ -208,12 +220,12 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
 
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
     from slipway.components.trainer.input.arrays import eval_batches
-    from slipway.components.trainer.input.targets import Targets, with_known_codes
+    from slipway.components.trainer.input.targets import Targets, with_known_labels
     from slipway.components.trainer.loop.callback import numbers_of
     from slipway.components.trainer.loss_labels import classes_of_codes
 
     batches = eval_batches(rows, targets=Targets.for_evaluation(job), batch_size=max(job.batch_size, 1024))
     if job.weight:
-        batches = with_known_codes(batches, classes_of_codes(model, job.label))
+        batches = with_known_labels(batches, classes_of_codes(model, job.label))
     found = model.evaluate(batches, verbose=0, return_dict=True)
     return numbers_of(found)

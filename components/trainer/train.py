@@ -149,7 +149,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.any_length import require_any_length, require_bucketing_devices
     from slipway.components.trainer.compile_options import dtype_policy
     from slipway.components.trainer.input.examples import CachedExamples, input_advice, open_splits
-    from slipway.components.trainer.input.targets import with_known_codes
+    from slipway.components.trainer.input.targets import with_known_labels
     from slipway.components.trainer.input.weights import weighed
     from slipway.components.trainer.loop.custom_loop import require_custom_loop
     from slipway.components.trainer.loop.fit import Input, fit
@@ -194,23 +194,26 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     }
     emit("start", **facts)
     is_in_blocks = takes_blocks(model, devices) and not is_custom_loop and not job.buckets.lengths
-    classes = classes_of_codes(model, job.label) if job.weight else {}
+    classes = classes_of_codes(model, job.label)
+
+    def known(batches: Any) -> Any:
+        return with_known_labels(batches, classes) if job.weight else batches
+
     data = Input(
         steps_per_epoch=steps_per_epoch,
         in_blocks=is_in_blocks,
         wait=input_wait(devices) if is_in_blocks else None,
         batches_from=lambda step, rollbacks: devices.prefetch_to_device(
-            with_known_codes(
+            known(
                 examples.training(
                     steps_per_epoch=steps_per_epoch,
                     first_step=step,
                     seed=job.seed + rollbacks,
                     in_one_call=model.steps_per_execution if is_in_blocks else None,
-                ),
-                classes,
+                )
             )
         ),
-        eval_batches=with_known_codes(eval_examples.evaluation(), classes) if eval_examples else None,
+        eval_batches=known(eval_examples.evaluation()) if eval_examples else None,
         is_custom_loop=is_custom_loop,
         order=examples.order,
     )

@@ -79,26 +79,30 @@ class Targets:
         return tf.gather(tf.constant(table), tf.where(is_known, codes, len(table) - 1))
 
 
-def with_known_codes(batches: tf.data.Dataset, classes: Mapping[str, int]) -> tf.data.Dataset:
-    """Return batches in which a row of weight 0, which may have any label, has the code of a class.
+def with_known_labels(batches: tf.data.Dataset, classes: Mapping[str, int]) -> tf.data.Dataset:
+    """Return batches in which a row of weight 0, which may have any label, has one that every loss knows.
 
-    Keras' loss fails at another code, or is not a number, which weighs nothing and yet spoils the sum.
+    The loss of NaN, of infinity or of a code that no class has is not a number, or an error: it weighs
+    nothing, and yet spoils the sum.
 
     Args:
         batches: of what `Targets.split` returns, with weights.
-        classes: the number of classes of each output, by its name; "" for the only one.
+        classes: the number of classes of each output whose labels are codes, by its name; "" for the only
+            one.
     """
 
-    def known(label: tf.Tensor, weight: tf.Tensor, count: int) -> tf.Tensor:
+    def known(label: tf.Tensor, weight: tf.Tensor, count: int | None) -> tf.Tensor:
         ones = [1] * (label.shape.rank - weight.shape.rank)
         weight = tf.reshape(weight, tf.concat([tf.shape(weight), tf.constant(ones, tf.int32)], 0))
-        is_void = (weight == 0) & ((label < 0) | (label >= count))
-        return tf.where(is_void, tf.zeros_like(label), label)
+        is_wrong = ~tf.math.is_finite(label)
+        if count is not None:
+            is_wrong |= (label < 0) | (label >= count)
+        return tf.where((weight == 0) & is_wrong, tf.zeros_like(label), label)
 
     def in_batch(features: Columns, label: Any, weight: tf.Tensor) -> tuple[Any, ...]:
         if isinstance(label, Mapping):
-            changed = {name: known(label[name], weight, count) for name, count in classes.items()}
-            return features, {**label, **changed}, weight
-        return features, known(label, weight, classes[""]), weight
+            changed = {name: known(each, weight, classes.get(name)) for name, each in label.items()}
+            return features, changed, weight
+        return features, known(label, weight, classes.get("")), weight
 
-    return batches.map(in_batch, tf.data.AUTOTUNE, deterministic=True).prefetch(2) if classes else batches
+    return batches.map(in_batch, tf.data.AUTOTUNE, deterministic=True).prefetch(2)

@@ -144,22 +144,26 @@ def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool
 def _add_classes(
     totals: dict[int, float], labels: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
 ) -> None:
+    counts = weights != 0  # the label of another row may be anything
     if labels.shape[-1] > 1:
-        if not np.allclose(labels.sum(-1), 1, atol=1e-3):
+        is_class = np.isclose(labels.sum(-1), 1, atol=1e-3)
+        if not is_class[counts].all():
             raise ComponentError(
                 "train.class_weights weighs the classes of one label, but a row of the train split has none "
                 "of them, or several",
                 hint="a row may have several labels at once; remove train.class_weights, and weight rows "
                 "with transform.weight",
             )
-        labels = labels.argmax(-1, keepdims=True).astype(np.float64)
-    different, places = np.unique(labels[:, 0], return_inverse=True)
-    is_class = (different >= 0) & (different == np.floor(different)) & (different < MOST_CLASSES)
-    if not is_class.all():
-        raise ComponentError(
-            f"train.class_weights is given, but a label of the train split is {different[~is_class][0]:g}, "
-            "which is not a class",
-            hint="class weights are for labels 0, 1, 2, ...; leave train.class_weights out",
-        )
-    for code, total in zip(different.tolist(), np.bincount(places, weights=weights), strict=True):
+        codes = labels.argmax(-1).astype(np.float64)
+    else:
+        codes = labels[:, 0]
+        is_class = (codes >= 0) & (codes == np.floor(codes)) & (codes < MOST_CLASSES)
+        if (wrong := codes[counts & ~is_class]).size:
+            raise ComponentError(
+                f"train.class_weights is given, but a label of the train split is {wrong.min():g}, "
+                "which is not a class",
+                hint="class weights are for labels 0, 1, 2, ...; leave train.class_weights out",
+            )
+    different, places = np.unique(codes[is_class], return_inverse=True)
+    for code, total in zip(different.tolist(), np.bincount(places, weights=weights[is_class]), strict=True):
         totals[int(code)] = totals.get(int(code), 0.0) + float(total)

@@ -168,9 +168,6 @@ def _labels(rows: Rows, classes: int | None) -> Any:
     if classes is None:
         return labels
     known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
-    if rows.weights is not None:  # a row of weight 0 may have any label
-        labels = np.where(known | (rows.weights > 0), labels, 0.0)
-        known |= rows.weights == 0
     if not known.all():
         raise ComponentError(
             f"the label is {labels[~known][0]:g} in a row of the train split, but "

@@ -15,18 +15,21 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def spoiled(job, tmp_path):
-    """The job with every second row's label spoiled, and a column `w` that is 0 there and 2 elsewhere."""
+def spoiled(request, job, tmp_path):
+    """The job with every second row's label spoiled, and a column `w` that is 0 there and 2 elsewhere.
+
+    It is 1,000 there, or the fixture's parameter.
+    """
     import tensorflow as tf
 
-    random, files = np.random.default_rng(5), []
+    random, files, wrong = np.random.default_rng(5), [], getattr(request, "param", 1000.0)
     for split in ("train", "eval"):
         files.append(str(tmp_path / f"{split}.gz"))
         with tf.io.TFRecordWriter(files[-1], "GZIP") as writer:
             for row, x in enumerate(random.normal(size=(240, 16))):
                 example = tf.train.Example()
                 example.features.feature["x"].float_list.value.extend(x)
-                example.features.feature["y"].float_list.value.append(1000.0 if row % 2 else x.sum())
+                example.features.feature["y"].float_list.value.append(wrong if row % 2 else x.sum())
                 example.features.feature["w"].float_list.value.append(0.0 if row % 2 else 2.0)
                 writer.write(example.SerializeToString())
     weight = Feature(name="w", dtype="float32")
@@ -45,6 +48,21 @@ def test_rows_that_weigh_nothing_change_nothing(spoiled, train, request, backend
     assert last["loss"] < 4, "a spoiled row that counted would add half a million"
     assert last["val_loss"] < 4
     assert last["mae"] > 100, "metrics that are not weighted see all rows"
+
+
+TREES = "slipway.components.trainer.models.boosted_trees.build_model"
+
+
+@pytest.mark.parametrize("spoiled", [float("nan"), float("inf")], indirect=True)
+@pytest.mark.parametrize(
+    ("model", "hyperparameters"), [("tiny_model.build_model", {}), (TREES, {"classes": None})]
+)
+def test_a_row_that_weighs_nothing_may_lack_its_label(spoiled, train, model, hyperparameters):
+    given = {name: getattr(spoiled, name) for name in ("train_files", "eval_files", "features", "weight")}
+    found = train(epochs=40, model=model, hyperparameters=hyperparameters, **given)
+    last = found["history"][-1]
+    assert last["loss"] < 4
+    assert last["val_loss"] < 8
 
 
 CLASSES = """
@@ -90,9 +108,6 @@ def labelled(tmp_path):
         }
 
     return write
-
-
-TREES = "slipway.components.trainer.models.boosted_trees.build_model"
 
 
 @pytest.mark.parametrize("changes", [{}, {"input": InputSettings(cache="none")}, {"model": TREES}])

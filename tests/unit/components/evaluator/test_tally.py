@@ -274,6 +274,18 @@ def test_row_that_weighs_nothing_may_have_any_label(garbage):
         tallied(asked, labels=spoiled, weights=np.ones(5))
 
 
+def test_vector_of_a_row_that_weighs_nothing_does_not_make_numbers_of_classes():
+    asked = replace(request("categorical_accuracy", **ALL), models=WEIGHTED)
+    labels, weights = np.eye(2)[[0, 1, 1, 0, 1]], np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    told = [
+        values(asked, tallied(asked, labels=each, answers=np.ones((5, 2)), weights=weights))[()]
+        for each in (labels, np.where(weights[:, None] == 0, [[0.3, 0.7]], labels))
+    ]
+    assert told[0]["label_majority"] == 1.0
+    for name in ("label_rows", "label_classes", "label_majority_share", "label_majority"):
+        assert told[0][name] == told[1][name]
+
+
 @pytest.mark.parametrize("garbage", [-1.0, np.nan])
 def test_row_that_weighs_nothing_is_in_no_curve_and_no_matrix(garbage):
     def told(labels, answers, weights):

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from slipway.components.errors import ComponentError
-from slipway.components.reference_models.fit import Table, answers_of, label_of
+from slipway.components.reference_models.fit import Table, answers_of, label_of, rows_that_count
 
 # scikit-learn calls SciPy with options that SciPy will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -47,6 +47,17 @@ def test_numbers_are_learned(name):
     answers = answers_of(name, "numbers", table("numbers"), held_out, seed=1)
     assert answers.shape == (400, 1)
     assert np.mean((answers[:, 0] - held_out.labels) ** 2) < 0.2 * held_out.labels.var()
+
+
+def test_rows_of_weight_0_are_left_out_whatever_their_label():
+    columns = {"x": np.array([[1], [2], [3]]), "y": np.array([[0.0], [np.nan], [1.0]])}
+    weights = np.array([[2.0], [0.0], [1.0]])
+    kept, weighing = rows_that_count({**columns, "w": weights}, "w")
+    assert {name: values.tolist() for name, values in kept.items()} == {"x": [[1], [3]], "y": [[0.0], [1.0]]}
+    assert weighing.tolist() == [2.0, 1.0]
+    same, none = rows_that_count(columns, "")
+    assert list(same) == ["x", "y"]
+    assert none is None
 
 
 @pytest.mark.parametrize("name", ["logistic", "boosted_trees"])

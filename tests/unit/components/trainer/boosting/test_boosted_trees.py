@@ -315,14 +315,15 @@ def test_a_label_that_is_none_of_the_classes_is_refused(classes, wrong, words):
         _fitted(values, labels, classes)
 
 
-def test_label_of_a_row_that_weighs_nothing_does_not_matter():
+@pytest.mark.parametrize(("classes", "label"), [(3, -1), (3, np.nan), (None, np.nan), (None, 1e9)])
+def test_label_of_a_row_that_weighs_nothing_does_not_matter(classes, label):
     values = _values(200)
-    labels, weights = _labels(values, 3), np.ones(200, np.float32)
+    labels, weights = _labels(values, classes), np.ones(200, np.float32)
     weights[:5] = 0
-    of_none, of_one = np.where(weights == 0, -1, labels), np.where(weights == 0, 0, labels)
+    of_none, of_one = np.where(weights == 0, label, labels), np.where(weights == 0, 0, labels)
     np.testing.assert_array_equal(
-        _asked(_fitted(values, of_none, 3, weights=weights), values),
-        _asked(_fitted(values, of_one, 3, weights=weights), values),
+        _asked(_fitted(values, of_none, classes, weights=weights), values),
+        _asked(_fitted(values, of_one, classes, weights=weights), values),
     )
 
 
@@ -495,7 +496,7 @@ def _fitted(values, labels, classes, features=FEATURES, weights=None):
     rows = Rows(
         features=features, values=values, labels=np.asarray(labels, np.float32), seed=1, weights=weights
     )
-    boosted_trees.fit(model, rows, settings)
+    boosted_trees.fit(model, rows.that_count(), settings)
     return model
 
 

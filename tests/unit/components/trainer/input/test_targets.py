@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 pytestmark = [
@@ -75,19 +76,28 @@ def test_balanced_weights_must_have_been_counted():
 
 
 @pytest.mark.parametrize("block", [(), (1,)], ids=["batch", "block of one batch"])
-def test_a_row_of_weight_0_has_the_code_of_a_class_and_every_other_keeps_its_label(block):
+def test_a_row_of_weight_0_has_a_label_that_the_loss_knows_and_every_other_keeps_its_own(block):
     import tensorflow as tf
 
-    from slipway.components.trainer.input.targets import with_known_codes
+    from slipway.components.trainer.input.targets import with_known_labels
 
-    def told(label, classes):
-        shaped = tf.constant([0.0, 2.0, -1.0, 3.0], shape=(*block, 4, 1))
+    nan = float("nan")
+
+    def told(label, classes, values=(0.0, 2.0, -1.0, 3.0)):
+        shaped = tf.constant(values, shape=(*block, 4, 1))
         weight = tf.constant([0.0, 0.0, 0.0, 5.0], shape=(*block, 4))
         batches = tf.data.Dataset.from_tensors(({"x": shaped}, label(shaped), weight))
-        features, found, _ = next(iter(with_known_codes(batches, classes)))
-        assert features["x"].numpy().ravel().tolist() == [0, 2, -1, 3]
+        features, found, _ = next(iter(with_known_labels(batches, classes)))
+        np.testing.assert_array_equal(features["x"].numpy().ravel(), values)
         return tf.nest.map_structure(lambda each: each.numpy().ravel().tolist(), found)
 
     assert told(lambda label: label, {"": 2}) == [0, 0, 0, 3]
     assert told(lambda label: label, {}) == [0, 2, -1, 3]
+    assert told(lambda label: label, {}, (nan, float("inf"), -7.0, 3.0)) == [0, 0, -7, 3]
+    assert told(lambda label: label, {"": 4}, (nan, -float("inf"), 3.0, 3.0)) == [0, 0, 3, 3]
+    np.testing.assert_array_equal(told(lambda label: label, {}, (nan, 1.0, 1.0, nan)), [0, 1, 1, nan])
+    assert told(lambda label: {"a": label, "b": label}, {"b": 3}, (nan, 2.0, 5.0, 3.0)) == {
+        "a": [0, 2, 5, 3],
+        "b": [0, 2, 0, 3],
+    }
     assert told(lambda label: {"a": label, "b": label}, {"b": 3}) == {"a": [0, 2, -1, 3], "b": [0, 2, 0, 3]}

@@ -107,6 +107,14 @@ def test_weights_that_are_none_are_refused_in_words(weigh, train, held, words):
 
 
 @pytest.mark.parametrize("class_weights", ["balanced", {"0": 2.0}])
+@pytest.mark.parametrize("label", [0.5, -1, NAN])
+def test_a_row_of_weight_0_may_have_a_label_that_is_no_class(weigh, label, class_weights):
+    rows = [(0, 1.0), (1, 1.0)]
+    alone = weigh(rows, class_weights=class_weights)[0]
+    assert weigh([*rows, (label, 0.0)], class_weights=class_weights)[0] == alone
+
+
+@pytest.mark.parametrize("class_weights", ["balanced", {"0": 2.0}])
 @pytest.mark.parametrize("label", [0.5, -1, NAN, 1e9])
 def test_a_label_that_is_no_class_cannot_be_weighed_by_it(weigh, label, class_weights):
     with pytest.raises(
