@@ -14,6 +14,7 @@ from slipway.components.model_gate.interval_formulas import Spread
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.prediction_counts import PlainCounts
 from slipway.components.model_gate.prediction_counts_metric import PREDICTION_COUNTS
+from slipway.components.model_gate.slice_names import columns_name, slice_name
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX, LabelStatistics
 from slipway.components.model_gate.verdict import OVERALL
 
@@ -78,26 +79,26 @@ def read_evaluation(uri: str) -> Evaluation:
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     columns: dict[str, str] = {}
     for record in tfma.load_metrics(uri):
-        slice_name = _slice_name(record.slice_key)
-        columns[slice_name] = ", ".join(each.column for each in _in_order(record.slice_key))
+        name_of_slice = _slice_name(record.slice_key)
+        columns[name_of_slice] = columns_name(each.column for each in record.slice_key.single_slice_keys)
         for entry in record.metric_keys_and_values:
             # With a single model, TFMA leaves the model's name empty.
             name = entry.key.model_name or CANDIDATE
             metric = of_output(entry.key.output_name, entry.key.name)
-            if plain_name(metric) == PREDICTION_COUNTS and slice_name == OVERALL:
+            if plain_name(metric) == PREDICTION_COUNTS and name_of_slice == OVERALL:
                 counts: PlainCounts = json.loads(entry.value.bytes_value)
                 if name == CANDIDATE:
                     not_finite[output_of(metric)] = counts["not_finite"]
                 if metric == PREDICTION_COUNTS:
                     answers[name] = counts
             if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
-                spreads[entry.key.is_diff].setdefault(slice_name, {})[metric] = spread
+                spreads[entry.key.is_diff].setdefault(name_of_slice, {})[metric] = spread
             if entry.key.is_diff or not entry.value.HasField("double_value"):
                 continue
             model = by_model[name]
             value = entry.value.double_value.value
             if not math.isnan(value):
-                model.setdefault(slice_name, {})[metric] = value
+                model.setdefault(name_of_slice, {})[metric] = value
     return Evaluation(
         by_model[CANDIDATE],
         by_model[BASELINE],
@@ -115,14 +116,10 @@ def _spread(interval: metrics_for_slice_pb2.ConfidenceInterval) -> Spread | None
     return Spread(interval.standard_error.double_value.value, interval.degrees_of_freedom.value)
 
 
-def _in_order(key: metrics_for_slice_pb2.SliceKey) -> list[metrics_for_slice_pb2.SingleSliceKey]:
-    return sorted(key.single_slice_keys, key=lambda single: str(single.column))
-
-
 def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:
     parts = []
-    for single in _in_order(key):
+    for single in key.single_slice_keys:
         value = getattr(single, single.WhichOneof("kind"))
-        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-        parts.append(f"{single.column}={text}")
-    return ", ".join(parts) or OVERALL
+        text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+        parts.append((single.column, text))
+    return slice_name(parts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slipway.components.metrics.definitions import output_of
 from slipway.components.model_gate.measured import Measured, is_undefined
 from slipway.components.model_gate.metric_bounds import bounds, difference_bounds, is_unbounded
-from slipway.components.model_gate.trivial_scores import slice_columns
+from slipway.components.model_gate.slice_names import slice_columns
 from slipway.components.model_gate.verdict import OVERALL, Check
 from slipway.components.setting_fields import setting
 

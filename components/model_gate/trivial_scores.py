@@ -10,6 +10,7 @@ from itertools import accumulate
 
 from slipway.components.escaped_text import short
 from slipway.components.metrics.definitions import METRICS, metric_of, plain_name
+from slipway.components.model_gate.slice_names import slice_columns
 
 LABEL_PREFIX = "label_"
 """Prefix of the label statistics among the Evaluator's metrics."""
@@ -264,11 +265,6 @@ def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float
         weights[columns] = weights.get(columns, 0.0) + labels.weight
         hits[columns] = hits.get(columns, 0.0) + labels.weight * labels.majority_share
     return {columns: hits[columns] / weights[columns] for columns in weights}
-
-
-def slice_columns(name: str) -> str:
-    """Return the columns of a slice's name: `a, b` for `a=1, b=x`."""
-    return ", ".join(part.partition("=")[0] for part in name.split(", ") if "=" in part)
 
 
 def _constant_pinball_loss(

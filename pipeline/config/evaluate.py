@@ -1,16 +1,17 @@
 """The workload file's `evaluate`: the evaluation of a trained model."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from slipway.components.metrics.definitions import METRICS, is_of_quantiles, plain_name
 from slipway.components.model_gate.serving_rules import ServingLimits
+from slipway.components.model_gate.slice_names import columns_name, named_slices
 from slipway.components.model_gate.threshold_rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.trivial_rules import BeatTrivial
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
+from slipway.components.model_gate.verdict import OVERALL
 from slipway.components.nearest import nearest
 from slipway.components.reference_models import ReferenceModel
 from slipway.pipeline.config.section import (
@@ -127,12 +128,17 @@ class EvaluateConfig(Section):
                 raise KeyRuleError(_unknown_metric(metric), "metrics", index)
         self._check_quantiles()
         self._check_own_metrics()
-        columns = [", ".join(keys) for keys in self.slices]
+        for index, keys in enumerate(self.slices):
+            if tuple(keys) in ((EVERY_SLICE,), (OVERALL,)):
+                words = f"{keys[0]} has a meaning of its own in limits; give the column another name"
+                raise KeyRuleError(words, "slices", index)
+        columns = [columns_name(keys) for keys in self.slices]
+        single = [", ".join(f"{column}=VALUE" for column in sorted(keys)) for keys in self.slices]
         known: set[str] = set()
         for name in self.slice_thresholds:
             evaluated = self._as_evaluated(name)
             if evaluated is None:
-                listed = ", ".join([EVERY_SLICE, *columns, *(f"{column}=VALUE" for column in columns)])
+                listed = ", ".join([EVERY_SLICE, *columns, *single])
                 raise KeyRuleError(
                     f"not a slice of evaluate.slices; there are: {listed}", "slice_thresholds", name
                 )
@@ -152,8 +158,20 @@ class EvaluateConfig(Section):
         """Return the name in an evaluation, which sorts a slice's columns; None if there is no such slice."""
         if name == EVERY_SLICE:
             return name
-        found = (_sorted_parts(name, keys) for each in self.slices for keys in (each, sorted(each)))
-        return next((each for each in found if each is not None), None)
+        exact: set[str] = set()
+        plain: set[str] = set()
+        for each in self.slices:
+            if name in (", ".join(each), ", ".join(sorted(each)), columns_name(each)):
+                return columns_name(each)
+            for keys in (each, sorted(each)):
+                of_exact, of_plain = named_slices(name, keys)
+                exact |= of_exact
+                plain |= of_plain
+        found = sorted(exact or plain)
+        if len(found) > 1:
+            words = f"may mean {' or '.join(found)}; write it as one of these"
+            raise KeyRuleError(words, "slice_thresholds", name)
+        return next(iter(found), None)
 
     def _check_quantiles(self) -> None:
         if list(self.quantiles) != sorted(set(self.quantiles)):
@@ -235,20 +253,6 @@ class EvaluateConfig(Section):
 
 # The evaluation's names for the row count and for the answers.
 _TAKEN_NAMES = ("example_count", "answers")
-
-
-def _sorted_parts(name: str, columns: Sequence[str]) -> str | None:
-    """Return the name of columns, `b, a`, or of one slice of them, `b=x, a=1`, sorted by column.
-
-    Returns:
-        None if it is neither.
-    """
-    if name == ", ".join(columns):
-        return ", ".join(sorted(columns))
-    found = re.fullmatch(", ".join(f"({re.escape(column)}=.*)" for column in columns), name, re.DOTALL)
-    if found is None:
-        return None
-    return ", ".join(part for _, part in sorted(zip(columns, found.groups(), strict=True)))
 
 
 def _unknown_metric(name: str) -> str:

@@ -126,12 +126,13 @@ def test_columns_of_a_slice_are_read_apart_from_its_value(tmp_path):
     from slipway.components.model_gate.evaluation import read_evaluation
 
     request = Request((ModelRequest("", "label", is_baseline=False),), ((),), {"auc": "AUC"})
-    keys = [(), (("pay", "Cash, tip=0"),), (("hour", 3), ("pay", "Cash"))]
+    keys = [(), (("pay", "Cash, tip=0"),), (("pay", "Cash"), ("tip", "0")), (("hour", 3), ("pay", "Cash"))]
     write_evaluation(str(tmp_path), None, request, {key: {("", "auc"): 0.5} for key in keys}, {}, {})
     found = read_evaluation(str(tmp_path)).slices()
     assert {name: at.columns for name, at in found.items()} == {
         "overall": "",
-        "pay=Cash, tip=0": "pay",
+        'pay="Cash, tip=0"': "pay",
+        "pay=Cash, tip=0": "pay, tip",
         "hour=3, pay=Cash": "hour, pay",
     }
 

@@ -306,6 +306,16 @@ def test_value_that_looks_like_another_column_does_not_hide_a_slice_from_its_lim
     assert (check.slice, check.passed, notes) == ("pay=Cash, tip=0", False, [])
 
 
+def test_limits_of_a_cross_of_columns_hold_for_its_slices_alone():
+    bad = measured({"auc": 0.2})
+    slices = {"overall": SLICES["overall"], "hour=3, pay=Cash": bad, 'pay="Cash, hour=3"': bad}
+    for key in ("hour, pay", "hour=3, pay=Cash"):
+        [check], notes = threshold_checks({key: {"auc": Threshold(min=0.5)}}, slices, min_slice_rows=100)
+        assert (check.slice, check.passed, notes) == ("hour=3, pay=Cash", False, [])
+    [check], _ = threshold_checks({"pay": {"auc": Threshold(min=0.5)}}, slices, min_slice_rows=100)
+    assert check.slice == 'pay="Cash, hour=3"'
+
+
 def test_slice_with_few_rows_is_not_judged_and_that_is_reported():
     _, notes = threshold_checks({"all": {"auc": Threshold(min=0.5)}}, SLICES, min_slice_rows=100)
     assert notes == ["1 slice is not judged: fewer than 100 rows (evaluate.min_slice_rows)"]

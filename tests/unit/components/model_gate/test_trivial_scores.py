@@ -22,7 +22,6 @@ from slipway.components.model_gate.trivial_scores import (
     LABEL_PREFIX,
     LabelStatistics,
     majority_per_slice,
-    slice_columns,
     trivial_answer,
     trivial_value,
 )
@@ -73,11 +72,6 @@ def test_best_constant_answer_has_its_value(metric, value):
 
 def test_precision_of_several_classes_has_no_known_constant():
     assert trivial_value("precision", LabelStatistics.of_counts({0: 5, 1: 5, 2: 5})) is None
-
-
-def test_columns_of_a_slice_are_what_stands_before_the_first_equals_signs():
-    assert slice_columns("pay type=a=b, hour=3") == "pay type, hour"
-    assert slice_columns("overall") == ""
 
 
 def test_each_trivial_value_is_known_by_its_name():

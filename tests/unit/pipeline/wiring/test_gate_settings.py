@@ -53,9 +53,11 @@ def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
         ("hour, pay", "hour, pay"),
         ("pay=Cash, hour=3", "hour=3, pay=Cash"),
         ("hour=3, pay=Cash", "hour=3, pay=Cash"),
-        ("pay=Cash, not yet, hour=3", "hour=3, pay=Cash, not yet"),
+        ('pay="Cash, not yet", hour=3', 'hour=3, pay="Cash, not yet"'),
+        ("pay=Cash, hour", 'pay="Cash, hour"'),
+        ('pay="Cash, hour=3"', 'pay="Cash, hour=3"'),
         ("pay", "pay"),
-        ("pay=Cash, hour=3, or so", "hour=3, or so, pay=Cash"),
+        ("pay=", "pay="),
     ],
 )
 def test_slices_have_the_names_of_the_evaluation_whatever_the_order_of_their_columns(named, evaluated):
