@@ -1,11 +1,11 @@
 """The workload file's `tune`: the hyperparameters to search before the training."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, model_validator
 
 from slipway.components.trainer.search_space import Algorithm, read_entry
-from slipway.components.trainer.settings.checkpoint import Goal, wrong_goal
+from slipway.components.trainer.settings.checkpoint import Goal, goal_of, wrong_goal
 from slipway.pipeline.config.section import Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
@@ -47,8 +47,19 @@ class TuneConfig(Section):
     metric: Text = Field(
         default="val_loss", description="The Keras metric that decides; val_ stands for the eval split."
     )
-    goal: Goal = Field(default="min", description="Whether a lower or a higher metric is better.")
+    goal: Goal | None = Field(
+        default=None,
+        description="Whether a lower or a higher metric is better; null: as is known of it, if it is.",
+    )
     epochs: int | None = Field(default=None, ge=1, description="Epochs of a trial; null: train.epochs.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_goal(cls, data: Any) -> Any:
+        metric = data.get("metric", "val_loss") if isinstance(data, dict) else None
+        if not isinstance(metric, str) or data.get("goal") is not None:
+            return data
+        return {**data, "goal": goal_of(metric)}
 
     @model_validator(mode="after")
     def _goal_of_the_metric(self) -> "TuneConfig":

@@ -4,17 +4,26 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 Goal = Literal["min", "max"]
-_SHORT = {"acc": "accuracy"}
+_SHORT = {
+    "acc": "accuracy",
+    "bce": "binary_crossentropy",
+    "mae": "mean_absolute_error",
+    "mape": "mean_absolute_percentage_error",
+    "mse": "mean_squared_error",
+    "msle": "mean_squared_logarithmic_error",
+}
+"""Keras' short names, which it then gives to the metrics."""
 _NUMBER = re.compile(r"_\d+$")
 
 
-def wrong_goal(metric: str, goal: Goal) -> str:
-    """Return what a goal must be for a metric of a training; empty if it is, or nothing is known of it.
+def goal_of(metric: str) -> Goal | None:
+    """Return whether a lower or a higher metric of a training is better; None if it is not known.
 
     Args:
         metric: by Keras' name, such as val_loss or val_auc; val_OUTPUT_auc of one of several outputs, and
@@ -26,8 +35,23 @@ def wrong_goal(metric: str, goal: Goal) -> str:
     known = next((METRICS[each] for end in (name, *ends) if (each := _SHORT.get(end, end)) in METRICS), None)
     is_loss = known is None and ends[-1] == "loss"
     better = "lower" if is_loss else known.better if known else None
-    right = {"lower": "min", "higher": "max"}.get(better or "", goal)
-    return "" if right == goal else f"must be {right}: of {metric} {better} is better"
+    goals: dict[str | None, Goal] = {"lower": "min", "higher": "max"}
+    return goals.get(better)
+
+
+def wrong_goal(metric: str, goal: Goal | None) -> str:
+    """Return what a goal must be for a metric of a training; "" if it is, or nothing is known but the goal.
+
+    Args:
+        metric: see `goal_of`.
+        goal: None: it was not given.
+    """
+    right = goal_of(metric)
+    if right is None and goal is None:
+        return f"must be max or min: nothing is known of {metric}; write max where a higher one is better"
+    if right in (None, goal):
+        return ""
+    return f"must be {right}: of {metric} {'lower' if right == 'min' else 'higher'} is better"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +79,28 @@ class CheckpointSettings(SettingsGroup):
     best_metric: str = setting(
         "val_loss", "The metric that decides which epoch's checkpoint is kept as the best.", min_length=1
     )
-    best_goal: Goal = setting("min", "Whether a lower or a higher best_metric is better.")
+    best_goal: Goal | None = setting(
+        None, "Whether a lower or a higher best_metric is better; null: as is known of it, if it is."
+    )
     serve_best: bool = setting(
         False, "Whether the best epoch's weights are exported instead of the last one's."
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.best_goal is None:
+            object.__setattr__(self, "best_goal", goal_of(self.best_metric))
+
     def is_better(self, value: float, best: float | None) -> bool:
-        """Return True if a metric's value beats the best one so far; NaN never does."""
+        """Return True if a metric's value beats the best one so far; NaN never does.
+
+        Raises:
+            ComponentError: which side is better is neither given nor known.
+        """
         if value != value:
             return False
+        if self.best_goal is None:
+            raise ComponentError(f"train.checkpoint.best_goal {wrong_goal(self.best_metric, None)}")
         if best is None:
             return True
         return value < best if self.best_goal == "min" else value > best

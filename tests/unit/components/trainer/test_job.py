@@ -48,7 +48,9 @@ def test_another_metric_of_the_best_epoch_makes_another_training(job):
     saved_more_often = dataclasses.replace(job, checkpoint=CheckpointSettings(steps=5, keep=9))
     assert saved_more_often.identity == job.identity
     by_area = dataclasses.replace(job, checkpoint=CheckpointSettings(best_metric="val_auc", best_goal="max"))
-    wrong_way = dataclasses.replace(job, checkpoint=CheckpointSettings(best_metric="val_auc"))
+    wrong_way = dataclasses.replace(
+        job, checkpoint=CheckpointSettings(best_metric="val_auc", best_goal="min")
+    )
     assert len({by_area.identity, wrong_way.identity, job.identity}) == 3
 
 

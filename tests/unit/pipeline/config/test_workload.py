@@ -255,16 +255,24 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
         ("train.epochs=!!int 1", "--set train.epochs:1: the tag"),
         ("profiles.x={}", "--set profiles.x: profiles cannot be set; choose one with --profile NAME"),
         (
-            "train.checkpoint={best_metric: val_auc, serve_best: true}",
-            "--set train.checkpoint: train.checkpoint.best_goal: must be max: of val_auc higher is better",
+            "train.checkpoint={best_metric: val_auc, best_goal: min, serve_best: true}",
+            "--set train.checkpoint: train.checkpoint.best_goal = 'min': must be max: of val_auc higher is better",
         ),
         (
             "train.checkpoint.best_goal=max",
             "--set train.checkpoint.best_goal='max': must be min: of val_loss",
         ),
         (
-            "tune={metric: val_auc, search: {rate: {choices: [1, 2]}}}",
-            "--set tune: tune.goal: must be max: of val_auc higher is better",
+            "tune={metric: val_auc, goal: min, search: {rate: {choices: [1, 2]}}}",
+            "--set tune: tune.goal = 'min': must be max: of val_auc higher is better",
+        ),
+        (
+            "train.checkpoint={best_metric: val_gain}",
+            "--set train.checkpoint: train.checkpoint.best_goal: must be max or min: nothing is known of",
+        ),
+        (
+            "tune={metric: val_gain, search: {rate: {choices: [1, 2]}}}",
+            "--set tune: tune.goal: must be max or min: nothing is known of val_gain; write max where",
         ),
         ("data.columns=[a, b]", "--set data.columns: does not name the label, 'tips'; add it"),
         ("train.model_parallel=2", "train.model_parallel is 2, but train.layout divides no variable along"),

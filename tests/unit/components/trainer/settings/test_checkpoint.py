@@ -1,6 +1,9 @@
+"""Whether a lower or a higher metric is better is known or asked for, never guessed."""
+
 import pytest
 
-from slipway.components.trainer.settings.checkpoint import wrong_goal
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings, goal_of, wrong_goal
 
 
 @pytest.mark.parametrize(
@@ -17,6 +20,7 @@ from slipway.components.trainer.settings.checkpoint import wrong_goal
             "max",
             "must be min: of val_cost_mean_absolute_error lower is better",
         ),
+        ("val_mae", "max", "must be min: of val_mae lower is better"),
         ("val_loss", "max", "must be min: of val_loss lower is better"),
         ("val_mean_absolute_error", "max", "must be min: of val_mean_absolute_error lower is better"),
     ],
@@ -30,3 +34,17 @@ def test_a_goal_that_would_take_the_worst_is_told(metric, goal, words):
 @pytest.mark.parametrize("metric", ["val_gain", "learning_rate", "val_inaccuracy"])
 def test_of_metrics_that_may_be_either_any_goal_is_right(metric, goal):
     assert wrong_goal(metric, goal) == ""
+
+
+@pytest.mark.parametrize("metric", ["val_gain", "val_interval_coverage", "val_inaccuracy"])
+def test_the_goal_of_a_metric_of_ones_own_is_asked_for(metric):
+    assert goal_of(metric) is None
+    assert wrong_goal(metric, None).startswith(f"must be max or min: nothing is known of {metric}")
+    with pytest.raises(ComponentError, match=f"best_goal must be max or min: nothing is known of {metric}"):
+        CheckpointSettings(best_metric=metric).is_better(0.5, 0.4)
+    assert CheckpointSettings(best_metric=metric, best_goal="max").is_better(0.5, 0.4)
+
+
+@pytest.mark.parametrize(("metric", "goal"), [("val_loss", "min"), ("val_auc", "max"), ("val_mse", "min")])
+def test_the_goal_of_a_known_metric_need_not_be_said(metric, goal):
+    assert CheckpointSettings(best_metric=metric).best_goal == goal
