@@ -9,9 +9,10 @@ import numpy as np
 
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.grouped_sums import Floats
+from slipway.components.evaluator.model_tally import BUCKETS, ModelTally
 from slipway.components.evaluator.request import ANSWERS_NAME, QUANTILES, RANKS, Request
 from slipway.components.evaluator.slices import SliceKey
-from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output
 from slipway.components.metrics.row_values import HINGES, MEANS
 from slipway.components.model_gate.prediction_counts import Group, PredictionCounts
@@ -206,7 +207,7 @@ def area(buckets: Floats, counts: Floats) -> float:
     """Return the area under the ROC curve at the thresholds of TensorFlow Model Analysis: 10,000 from 0 to 1.
 
     Args:
-        buckets: the buckets of the answers that occur, ascending; see `tally.BUCKETS`.
+        buckets: the buckets of the answers that occur, ascending; see `model_tally.BUCKETS`.
         counts: positives and negatives in each bucket.
     """
     steps = _STEPS[buckets.astype(np.int64)]

@@ -13,9 +13,10 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import row_number
+from slipway.components.evaluator.judged import Judged, check_shapes
 from slipway.components.evaluator.request import ModelRequest, NotOursError, Request
 from slipway.components.evaluator.slices import Column, column_of
-from slipway.components.evaluator.tally import Judged, Tally, check_shapes
+from slipway.components.evaluator.tally import Tally
 from slipway.components.example_batches import ExampleDecoder
 from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.saved_model.refused_examples import in_words

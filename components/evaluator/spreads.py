@@ -10,9 +10,10 @@ import numpy as np
 from slipway.components.evaluator.bootstrap import REPLICATES
 from slipway.components.evaluator.grouped_sums import Floats
 from slipway.components.evaluator.metric_values import mean_of_known, values_of
+from slipway.components.evaluator.model_tally import COARSE_BUCKETS, ModelTally, squares_of
 from slipway.components.evaluator.request import RANKS, Request
 from slipway.components.evaluator.slices import SliceKey
-from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output, output_of
 from slipway.components.model_gate.interval_formulas import FEW_FREEDOM, Spread
 

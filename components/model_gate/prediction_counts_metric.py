@@ -1,6 +1,6 @@
 """A metric for TFX's own Evaluator that counts predictions against labels; see `prediction_counts.py`.
 
-Our own Evaluator counts the same in `components/evaluator/tally.py`.
+Our own Evaluator counts the same in `components/evaluator/model_tally.py`.
 
 TFX's Evaluator computes this metric in the same pass over the predictions as all others, so no model predicts
 twice.

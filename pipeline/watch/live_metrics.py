@@ -9,10 +9,11 @@ import numpy as np
 from slipway.components.data_profile.columns import Floats
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import row_number
+from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.spreads import spreads
-from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import bounds

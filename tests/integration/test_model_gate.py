@@ -208,10 +208,11 @@ def test_model_that_answers_nan_to_a_row_is_refused_though_its_metrics_leave_tha
     tmp_path, judged, output
 ):
     from slipway.components.evaluator.bootstrap import row_number
+    from slipway.components.evaluator.judged import Judged
     from slipway.components.evaluator.metric_files import write_evaluation
     from slipway.components.evaluator.metric_values import results
     from slipway.components.evaluator.request import ModelRequest, Request
-    from slipway.components.evaluator.tally import Judged, Tally
+    from slipway.components.evaluator.tally import Tally
     from slipway.components.metrics.definitions import of_output
 
     labels = np.arange(200.0)[:, None]
@@ -372,9 +373,10 @@ def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
     ],
 )
 def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors):
+    from slipway.components.evaluator.judged import Judged
     from slipway.components.evaluator.metric_values import results
     from slipway.components.evaluator.request import ModelRequest, Request
-    from slipway.components.evaluator.tally import Judged, Tally
+    from slipway.components.evaluator.tally import Tally
     from slipway.components.model_gate.label_statistics_metric import LabelStatisticsMetric
 
     [computation] = LabelStatisticsMetric().computations(example_weighted=False)

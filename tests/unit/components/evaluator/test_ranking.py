@@ -11,12 +11,13 @@ from sklearn.metrics import ndcg_score
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator import ranking
 from slipway.components.evaluator.bootstrap import row_number
+from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.ranking import group_numbers
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
-from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import bounds

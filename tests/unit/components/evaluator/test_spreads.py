@@ -10,11 +10,12 @@ from sklearn.metrics import recall_score, roc_auc_score
 
 from slipway.components.evaluator import tally as tallies
 from slipway.components.evaluator.bootstrap import REPLICATES, row_number
+from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
-from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.interval_formulas import auc_bounds
 from slipway.components.model_gate.measured import Measured

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.metric_values import results
-from slipway.components.evaluator.request import ANSWERS_NAME, ModelRequest, NotOursError, Request
+from slipway.components.evaluator.request import ANSWERS_NAME, ModelRequest, Request
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
-from slipway.components.evaluator.tally import Judged, Tally, check_shapes, least_of
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.prediction_counts import PredictionCounts, least
+from slipway.components.model_gate.prediction_counts import PredictionCounts
 
 LABELS = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
 ANSWERS = np.array([0.2, 0.9, 0.6, 0.7, 0.1])
@@ -342,32 +343,6 @@ def test_labels_far_from_zero_keep_the_digits_that_tell_them_apart(at_once):
     assert found["label_classes"] < 1000
 
 
-def test_least_of_many_is_the_least_of_each():
-    answers = np.random.default_rng(2).uniform(-3, 3, 2000) ** 7
-    some = [0.0, 0.5, 1.0, 0.9991, -0.25, 1234.5]
-    assert least_of(np.array([*some, *answers])).tolist() == [least(answer) for answer in [*some, *answers]]
-
-
-@pytest.mark.parametrize(
-    ("metric", "labels", "outputs", "reason"),
-    [
-        ("auc", 2, 3, "a row has 2 labels and 3 answers"),
-        ("accuracy", 1, 3, "a row has 1 label and 3 answers, which accuracy may not accept"),
-        (
-            "sparse_categorical_accuracy",
-            3,
-            3,
-            "a row has 3 labels and 3 answers, which sparse_categorical_accuracy may not accept",
-        ),
-        ("auc", 1, 0, "a row has 1 label and 0 answers"),
-    ],
-)
-def test_labels_that_do_not_go_with_the_answers_are_left_to_tfx(metric, labels, outputs, reason):
-    with pytest.raises(NotOursError, match=f"^{reason}$"):
-        check_shapes(request(metric), Judged(np.zeros((1, labels)), np.zeros((1, outputs))), PLAIN)
-    check_shapes(request("auc"), Judged(np.zeros((1, 1)), np.zeros((1, 3))), PLAIN)
-
-
 def test_label_that_only_the_baseline_has_no_class_for_is_told_of_the_baseline():
     """A class was added since: the baseline's own transform makes -1 of its name."""
     models = (replace(PLAIN, name="candidate"), replace(PLAIN, name="baseline", is_baseline=True))
@@ -384,31 +359,3 @@ def test_label_that_only_the_baseline_has_no_class_for_is_told_of_the_baseline()
     with pytest.raises(ComponentError, match=r"^a label of the eval split is -1") as ours:
         Tally(replace(asked, models=models[::-1])).add({}, [candidate, baseline], first=0)
     assert "check transform.label" in ours.value.hint
-
-
-@pytest.mark.parametrize("labels", [[1.0, -math.inf], [-math.inf, math.inf]])
-def test_infinite_label_is_named(labels):
-    """Its errors are infinite, whatever a model answers, and the labels have no variance to compare with."""
-    judged = Judged(np.array(labels)[:, None], np.zeros((2, 1)))
-    with pytest.raises(ComponentError) as ours:
-        check_shapes(request("mean_absolute_error"), judged, PLAIN)
-    assert ours.value.message == "a label must be a finite number, and one of the eval split is -inf"
-    assert "transform.label" in ours.value.hint
-    with pytest.raises(ComponentError, match="a label of the last blessed model is -inf in the eval split"):
-        check_shapes(request("mean_absolute_error"), judged, replace(PLAIN, is_baseline=True))
-    of_no_weight = replace(judged, weights=np.array([1.0, 0.0]) if labels[0] == 1 else np.zeros(2))
-    check_shapes(request("mean_absolute_error"), of_no_weight, PLAIN)
-
-
-@pytest.mark.parametrize(("metric", "answers"), [("pinball_loss", 2), ("ndcg", 3)])
-def test_model_of_another_shape_than_quantiles_and_ranks_ask_is_named(metric, answers):
-    asked = replace(request(metric), quantiles=(0.1, 0.5, 0.9))
-    judged = Judged(np.zeros((1, 1)), np.zeros((1, answers)))
-    with pytest.raises(ComponentError, match=f"a row has 1 label and {answers} answers") as ours:
-        check_shapes(asked, judged, PLAIN)
-    assert "let the model answer" in ours.value.hint
-    with pytest.raises(ComponentError, match="of the last blessed model a row has 1 label") as theirs:
-        check_shapes(asked, judged, replace(PLAIN, is_baseline=True))
-    assert theirs.value.hint == "", (
-        "where there is none, the screen names the command that clears the baseline"
-    )

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.spreads import spreads
-from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import (
     BY_CLASS,
     CONFUSION,

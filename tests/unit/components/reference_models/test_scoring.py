@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
-from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.reference_models.scoring import scores
 
