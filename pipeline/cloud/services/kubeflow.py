@@ -1,14 +1,6 @@
-"""Runs jobs on Kubeflow Pipelines, through the generated client of its API.
+"""Runs jobs and recurring runs on Kubeflow Pipelines."""
 
-The client comes with kfp and is imported when first used. kfp.Client itself is not used: it prints, writes
-to the user's home folder and has no timeouts.
-"""
-
-import json
-import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -17,8 +9,8 @@ from slipway.components.s3_and_azure_store import VARIABLES, kind_of_store
 from slipway.components.store_address import AZ, MINIO, speaks_s3
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.required_settings import needed_by_service, require
-from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.google import check_images
+from slipway.pipeline.cloud.services.kubeflow_client import KubeflowClient
 from slipway.pipeline.cloud.services.kubeflow_job import (
     fill_macros,
     kubeflow_concurrency,
@@ -31,11 +23,6 @@ from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import NodeState
 
-# For connecting and reading. A pair, because this client ignores a single number that is not an int.
-_TIMEOUT_S = (30.0, 30.0)
-_TRIES = 4
-_WAIT_S = 0.5  # before the first retry; doubles
-_PAGE = 100
 _PHASES: dict[str, JobPhase] = {
     "PENDING": "waiting",
     "SUCCEEDED": "complete",
@@ -66,7 +53,7 @@ class Kubeflow:
         self._config = config
         self._settings = config.cloud.kubeflow
         require(needed_by_service(config), who="Kubeflow Pipelines", profiles=config.profiles)
-        self._host = str(self._settings.host).rstrip("/")
+        self._client = KubeflowClient(self._settings)
 
     def check(self, *, places: Mapping[str, str], images: Mapping[str, str]) -> Iterator[str]:
         """Look for the images; see `Service`.
@@ -103,45 +90,47 @@ class Kubeflow:
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Start a run; see `Service`."""
-        body = self._api.V2beta1Run(display_name=run_id, **self._body(job))
-        runs = self._runs
-        made = self._made_once(
+        body = self._client.models.V2beta1Run(display_name=run_id, **self._body(job))
+        made = self._client.made_once(
             "starting the run",
-            lambda: runs.run_service_create_run(run=body, _request_timeout=_TIMEOUT_S),
-            lambda: self._named(runs.run_service_list_runs, "runs", run_id),
+            self._client.runs.run_service_create_run,
+            body,
+            list_some=self._client.runs.run_service_list_runs,
+            key="runs",
+            name=run_id,
         )
         return Submitted(made.run_id, self.link(made.run_id))
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
         """Return the latest run of that name, which is not unique on Kubeflow; see `Service`."""
-        with self._in_words(f"looking for the run {run_id}"):
-            found = self._named(self._runs.run_service_list_runs, "runs", run_id)
+        found = self._client.latest(
+            f"looking for the run {run_id}", self._client.runs.run_service_list_runs, "runs", run_id
+        )
         return (Submitted(found.run_id, self.link(found.run_id)), _state(found)) if found else None
 
     def link(self, name: str) -> str:
         """Return the address of a run's page; see `Service`."""
-        return f"{self._host}/#/runs/details/{name}"
+        return f"{self._client.host}/#/runs/details/{name}"
 
     def job(self, name: str) -> PipelineJob:
         """Return the job of a run; see `Service`."""
-        with self._in_words(f"looking for the run {name}"):
-            found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
-        return _job(found)
+        return _job(
+            self._client.ask(f"looking for the run {name}", self._client.runs.run_service_get_run, name)
+        )
 
     def cancel(self, name: str) -> None:
         """Cancel a run; see `Service`."""
-        with self._in_words(f"cancelling the run {name}"):
-            self._runs.run_service_terminate_run(name, _request_timeout=_TIMEOUT_S)
+        self._client.ask(f"cancelling the run {name}", self._client.runs.run_service_terminate_run, name)
 
     def state(self, name: str) -> JobState:
         """Return the state of a run; see `Service`."""
-        with self._in_words(f"looking at the run {name}"):
-            found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
-        return _state(found)
+        return _state(
+            self._client.ask(f"looking at the run {name}", self._client.runs.run_service_get_run, name)
+        )
 
     def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
         """Create a recurring run; see `Service`."""
-        api = self._api
+        api, recurring = self._client.models, self._client.recurring
         cron = api.V2beta1CronSchedule(
             cron=kubeflow_cron(when), start_time=_utc(when.starts_at), end_time=_utc(when.ends_at)
         )
@@ -153,31 +142,21 @@ class Kubeflow:
             trigger=api.V2beta1Trigger(cron_schedule=cron),
             **self._body(job),
         )
-        kept = self._recurring
-        made = self._made_once(
+        made = self._client.made_once(
             "making the schedule",
-            lambda: kept.recurring_run_service_create_recurring_run(body, _request_timeout=_TIMEOUT_S),
-            lambda: self._named(kept.recurring_run_service_list_recurring_runs, "recurring_runs", name),
+            recurring.recurring_run_service_create_recurring_run,
+            body,
+            list_some=recurring.recurring_run_service_list_recurring_runs,
+            key="recurring_runs",
+            name=name,
         )
         return self._schedule(made)
 
     def schedules(self) -> Sequence[Schedule]:
         """Return all recurring runs; see `Service`."""
-        found: list[Schedule] = []
-        token = ""
-        with self._in_words("listing the schedules"):
-            while True:
-                page = self._recurring.recurring_run_service_list_recurring_runs(
-                    page_token=token,
-                    page_size=_PAGE,
-                    sort_by="created_at desc",
-                    _request_timeout=_TIMEOUT_S,
-                    **self._namespace,
-                )
-                found += [self._schedule(each) for each in page.recurring_runs or ()]
-                token = page.next_page_token or ""
-                if not token:
-                    return found
+        list_some = self._client.recurring.recurring_run_service_list_recurring_runs
+        found = self._client.all_of("listing the schedules", list_some, "recurring_runs")
+        return [self._schedule(each) for each in found]
 
     def scheduled_runs(
         self,
@@ -190,10 +169,8 @@ class Kubeflow:
 
     def pause(self, schedule: Schedule) -> None:
         """Pause a recurring run; see `Service`."""
-        with self._in_words(f"pausing {schedule.name}"):
-            self._recurring.recurring_run_service_disable_recurring_run(
-                schedule.id, _request_timeout=_TIMEOUT_S
-            )
+        disable = self._client.recurring.recurring_run_service_disable_recurring_run
+        self._client.ask(f"pausing {schedule.name}", disable, schedule.id)
 
     def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
         """Resume a recurring run; see `Service`.
@@ -207,17 +184,13 @@ class Kubeflow:
                 "changed",
                 hint="schedule delete, then schedule create with the other cloud.schedule.catch_up",
             )
-        with self._in_words(f"resuming {schedule.name}"):
-            self._recurring.recurring_run_service_enable_recurring_run(
-                schedule.id, _request_timeout=_TIMEOUT_S
-            )
+        enable = self._client.recurring.recurring_run_service_enable_recurring_run
+        self._client.ask(f"resuming {schedule.name}", enable, schedule.id)
 
     def delete(self, schedule: Schedule) -> None:
         """Delete a recurring run; see `Service`."""
-        with self._in_words(f"deleting {schedule.name}"):
-            self._recurring.recurring_run_service_delete_recurring_run(
-                schedule.id, _request_timeout=_TIMEOUT_S
-            )
+        delete = self._client.recurring.recurring_run_service_delete_recurring_run
+        self._client.ask(f"deleting {schedule.name}", delete, schedule.id)
 
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """Return the job that a recurring run starts; see `Service`."""
@@ -229,10 +202,8 @@ class Kubeflow:
         return job
 
     def _get(self, schedule: Schedule) -> Any:
-        with self._in_words(f"reading {schedule.name}"):
-            return self._recurring.recurring_run_service_get_recurring_run(
-                schedule.id, _request_timeout=_TIMEOUT_S
-            )
+        get = self._client.recurring.recurring_run_service_get_recurring_run
+        return self._client.ask(f"reading {schedule.name}", get, schedule.id)
 
     def _body(self, job: PipelineJob) -> dict[str, object]:
         """Return the common part of the requests for a run and for a recurring run."""
@@ -240,7 +211,7 @@ class Kubeflow:
         return {
             "experiment_id": self._experiment_id,
             "pipeline_spec": _both(job),
-            "runtime_config": self._api.V2beta1RuntimeConfig(
+            "runtime_config": self._client.models.V2beta1RuntimeConfig(
                 pipeline_root=runtime["gcsOutputDirectory"], parameters=runtime["parameterValues"]
             ),
             "service_account": self._settings.service_account,
@@ -248,113 +219,19 @@ class Kubeflow:
 
     @cached_property
     def _experiment_id(self) -> str:
-        experiments = self._api.ExperimentServiceApi(self._client)
+        experiments = self._client.experiments
         name = self._settings.experiment
-        asked = self._api.V2beta1Experiment(display_name=name, namespace=self._settings.namespace)
-
-        def find() -> Any:
-            return self._named(experiments.experiment_service_list_experiments, "experiments", name)
-
-        with self._in_words(f"looking for the experiment {name}"):
-            found = find()
-        return str(
-            (
-                found
-                or self._made_once(
-                    f"making the experiment {name}",
-                    lambda: experiments.experiment_service_create_experiment(
-                        asked, _request_timeout=_TIMEOUT_S
-                    ),
-                    find,
-                )
-            ).experiment_id
+        list_some = experiments.experiment_service_list_experiments
+        found = self._client.latest(f"looking for the experiment {name}", list_some, "experiments", name)
+        found = found or self._client.made_once(
+            f"making the experiment {name}",
+            experiments.experiment_service_create_experiment,
+            self._client.models.V2beta1Experiment(display_name=name, namespace=self._settings.namespace),
+            list_some=list_some,
+            key="experiments",
+            name=name,
         )
-
-    def _named(self, list_some: Callable[..., Any], key: str, name: str) -> Any:
-        """Return the latest item with that display name in a list of the service; None if there is none."""
-        predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
-        page = list_some(
-            filter=json.dumps({"predicates": [predicate]}),
-            sort_by="created_at desc",
-            page_size=1,
-            _request_timeout=_TIMEOUT_S,
-            **self._namespace,
-        )
-        return next(iter(getattr(page, key) or ()), None)
-
-    def _made_once(self, doing: str, make: Callable[[], Any], find: Callable[[], Any]) -> Any:
-        """Create an object only once, even if the service's answer is lost.
-
-        After a server error, the request is repeated only if the object is not found by name. If no answer
-        comes, it is not repeated at all: the service may still be processing it, and would create a second
-        object.
-        """
-        from urllib3.exceptions import HTTPError
-
-        with self._in_words(doing):
-            try:
-                return make()
-            except self._api.ApiException as error:
-                if (error.status or 500) < 500:
-                    raise
-                return find() or make()
-            except HTTPError:
-                for tried in range(_TRIES):
-                    time.sleep(_WAIT_S * 2**tried)
-                    if found := find():
-                        return found
-                raise
-
-    @property
-    def _namespace(self) -> dict[str, str]:
-        return {"namespace": self._settings.namespace} if self._settings.namespace else {}
-
-    @cached_property
-    def _api(self) -> Any:
-        import kfp_server_api  # type: ignore[import-untyped]
-
-        return kfp_server_api
-
-    @cached_property
-    def _runs(self) -> Any:
-        return self._api.RunServiceApi(self._client)
-
-    @cached_property
-    def _recurring(self) -> Any:
-        return self._api.RecurringRunServiceApi(self._client)
-
-    @cached_property
-    def _client(self) -> Any:
-        from urllib3 import Retry
-
-        configuration = self._api.Configuration(host=self._host)
-        # Requests that were never sent, and those that change nothing, are retried.
-        configuration.retries = Retry(
-            total=_TRIES,
-            backoff_factor=_WAIT_S,
-            status_forcelist=(500, 502, 503, 504),
-            allowed_methods=("GET",),
-            raise_on_status=False,
-        )
-        if self._settings.ca_file:
-            configuration.ssl_ca_cert = self._settings.ca_file
-        if token := os.environ.get(self._settings.token_env):
-            configuration.api_key["authorization"] = token
-            configuration.api_key_prefix["authorization"] = "Bearer"
-        return self._api.ApiClient(configuration)
-
-    @contextmanager
-    def _in_words(self, doing: str) -> Iterator[None]:
-        from urllib3.exceptions import HTTPError
-
-        try:
-            yield
-        except self._api.ApiException as error:
-            raise refusal.kubeflow_refusal(
-                error.status or 500, _said(error), doing=doing, token_env=self._settings.token_env
-            ) from error
-        except HTTPError as error:
-            raise refusal.unreachable(self._host, type(error).__name__, doing=doing) from error
+        return str(found.experiment_id)
 
     def _schedule(self, found: Any) -> Schedule:
         return Schedule(
@@ -363,7 +240,7 @@ class Kubeflow:
             state="active" if found.status == "ENABLED" else "paused",
             cron=found.trigger.cron_schedule.cron if found.trigger and found.trigger.cron_schedule else "",
             next_run=None,  # the API does not say
-            link=f"{self._host}/#/recurringrun/details/{found.recurring_run_id}",
+            link=f"{self._client.host}/#/recurringrun/details/{found.recurring_run_id}",
         )
 
 
@@ -384,15 +261,6 @@ def _job(found: Any) -> PipelineJob:
     if platform := sent.get("platform_spec"):
         job["platformSpec"] = platform
     return job
-
-
-def _said(error: Any) -> str:
-    """Return the service's own error message."""
-    try:
-        body = json.loads(error.body)
-    except (TypeError, ValueError):
-        return str(error.reason or "")
-    return str(body.get("message") or body.get("error") or error.reason)
 
 
 def _utc(moment: datetime | None) -> datetime | None:

@@ -7,6 +7,7 @@ REASONS = {
     "talks with a service: tests/integration/ has a double of that on loopback": (
         "slipway.pipeline.cloud.services.google",
         "slipway.pipeline.cloud.services.kubeflow",
+        "slipway.pipeline.cloud.services.kubeflow_client",
         "slipway.pipeline.cloud.rehearsal.remote_files",
         "slipway.pipeline.cloud.experiment",
         "slipway.pipeline.cloud.reports",

@@ -223,7 +223,7 @@ def service(monkeypatch):
     found.address = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("KUBEFLOW_TOKEN", TOKEN)
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._WAIT_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._WAIT_S", 0.01)
     yield found
     server.shutdown()
     server.server_close()

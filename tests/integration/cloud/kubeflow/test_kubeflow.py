@@ -88,8 +88,8 @@ def test_fault_that_stays_is_reported(service, submit):
 
 
 def test_silent_service_is_reported(service, submit, monkeypatch):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.2, 0.2))
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 1)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._TIMEOUT_S", (0.2, 0.2))
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._TRIES", 1)
     service.fails("", 0, delay_s=0.6, times=99)
     with pytest.raises(PipelineError, match=r"looking for the experiment slipway failed: .* does not answer"):
         submit()
@@ -122,8 +122,8 @@ CALLS = {
 def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
     service, client, monkeypatch, call, code, words
 ):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.2, 0.2))
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 1)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._TIMEOUT_S", (0.2, 0.2))
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._TRIES", 1)
     pattern, ask = CALLS[call]
     service.fails(pattern, code, times=99, delay_s=0.0 if code else 0.4)
     with pytest.raises(PipelineError, match=words):
@@ -132,8 +132,8 @@ def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
 
 @pytest.mark.parametrize("fault", [{"loses_answer": True}, {"delay_s": 0.6}])
 def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, fault):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.4, 0.4))
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._WAIT_S", 0.1)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._TIMEOUT_S", (0.4, 0.4))
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._WAIT_S", 0.1)
     service.fails("POST /runs", 0, **fault)
     assert submit().name == "r0"
     assert service.requests.count("POST /runs") == 1
@@ -316,7 +316,9 @@ def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, c
 
 
 def test_back_fill_does_not_start_a_run_again_whose_answer_was_lost(service, chosen, monkeypatch):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 0)  # it is not looked for either
+    monkeypatch.setattr(
+        "slipway.pipeline.cloud.services.kubeflow_client._TRIES", 0
+    )  # it is not looked for either
     service.fails("POST /runs", 0, loses_answer=True)
     by_number = chosen("data.source=gs://my-bucket/{SPAN}/*.csv")
     with pytest.raises(PipelineError, match="starting the run failed"):

@@ -1,0 +1,198 @@
+"""Requests to the API of Kubeflow Pipelines, with timeouts, and repeated only where that is safe.
+
+The generated client comes with kfp and is imported when first used. kfp.Client itself is not used: it prints,
+writes to the user's home folder and has no timeouts.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from slipway.pipeline.cloud.services import service_refusal as refusal
+from slipway.pipeline.config.cloud_services import KubeflowConfig
+
+# For connecting and reading. A pair, because this client ignores a single number that is not an int.
+_TIMEOUT_S = (30.0, 30.0)
+_TRIES = 4
+_WAIT_S = 0.5  # before the first retry; doubles
+_PAGE = 100
+_NEWEST_FIRST = "created_at desc"
+
+Method = Callable[..., Any]
+"""A method of the generated client, which sends one request."""
+
+
+class KubeflowClient:
+    """The API of one installation of Kubeflow Pipelines.
+
+    Args:
+        settings: with a host.
+
+    Attributes:
+        host: the installation's address, without a slash at its end.
+    """
+
+    def __init__(self, settings: KubeflowConfig) -> None:
+        self._settings = settings
+        self.host = str(settings.host).rstrip("/")
+
+    @cached_property
+    def models(self) -> Any:
+        """The generated client's module, with the messages of the API."""
+        import kfp_server_api  # type: ignore[import-untyped]
+
+        return kfp_server_api
+
+    @cached_property
+    def runs(self) -> Any:
+        """The methods for runs."""
+        return self.models.RunServiceApi(self._connection)
+
+    @cached_property
+    def recurring(self) -> Any:
+        """The methods for recurring runs."""
+        return self.models.RecurringRunServiceApi(self._connection)
+
+    @cached_property
+    def experiments(self) -> Any:
+        """The methods for experiments."""
+        return self.models.ExperimentServiceApi(self._connection)
+
+    def ask(self, doing: str, method: Method, *given: object) -> Any:
+        """Send one request and return the answer.
+
+        Args:
+            doing: what is asked for, e.g. "starting the run".
+
+        Raises:
+            PipelineError: the service refuses, or does not answer.
+        """
+        with self._in_words(doing):
+            return method(*given, _request_timeout=_TIMEOUT_S)
+
+    def latest(self, doing: str, list_some: Method, key: str, name: str) -> Any:
+        """Return the latest item with that display name, which need not be unique; None if there is none.
+
+        Raises the errors of `ask`.
+
+        Args:
+            list_some: lists items of the kind.
+            key: the field of its answer that holds them.
+        """
+        with self._in_words(doing):
+            return self._latest(list_some, key, name)
+
+    def all_of(self, doing: str, list_some: Method, key: str) -> list[Any]:
+        """Return all items of a kind, the newest first. Raises the errors of `ask`; see `latest`."""
+        found: list[Any] = []
+        token = ""
+        with self._in_words(doing):
+            while True:
+                page = list_some(
+                    page_token=token,
+                    page_size=_PAGE,
+                    sort_by=_NEWEST_FIRST,
+                    _request_timeout=_TIMEOUT_S,
+                    **self._namespace,
+                )
+                found += getattr(page, key) or ()
+                token = page.next_page_token or ""
+                if not token:
+                    return found
+
+    def made_once(
+        self, doing: str, make: Method, body: object, *, list_some: Method, key: str, name: str
+    ) -> Any:
+        """Create an object only once, even if the service's answer is lost.
+
+        After a server error, the request is repeated only if the object is not found by name. If no answer
+        comes, it is not repeated at all: the service may still be processing it, and would create a second
+        object.
+
+        Raises the errors of `ask`; see `latest`.
+
+        Args:
+            make: creates the object.
+            body: the object.
+            name: its display name.
+        """
+        from urllib3.exceptions import HTTPError
+
+        with self._in_words(doing):
+            try:
+                return make(body, _request_timeout=_TIMEOUT_S)
+            except self.models.ApiException as error:
+                if (error.status or 500) < 500:
+                    raise
+                return self._latest(list_some, key, name) or make(body, _request_timeout=_TIMEOUT_S)
+            except HTTPError:
+                for tried in range(_TRIES):
+                    time.sleep(_WAIT_S * 2**tried)
+                    if found := self._latest(list_some, key, name):
+                        return found
+                raise
+
+    def _latest(self, list_some: Method, key: str, name: str) -> Any:
+        predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
+        page = list_some(
+            filter=json.dumps({"predicates": [predicate]}),
+            sort_by=_NEWEST_FIRST,
+            page_size=1,
+            _request_timeout=_TIMEOUT_S,
+            **self._namespace,
+        )
+        return next(iter(getattr(page, key) or ()), None)
+
+    @property
+    def _namespace(self) -> dict[str, str]:
+        return {"namespace": self._settings.namespace} if self._settings.namespace else {}
+
+    @cached_property
+    def _connection(self) -> Any:
+        from urllib3 import Retry
+
+        configuration = self.models.Configuration(host=self.host)
+        # Requests that were never sent, and those that change nothing, are retried.
+        configuration.retries = Retry(
+            total=_TRIES,
+            backoff_factor=_WAIT_S,
+            status_forcelist=(500, 502, 503, 504),
+            allowed_methods=("GET",),
+            raise_on_status=False,
+        )
+        if self._settings.ca_file:
+            configuration.ssl_ca_cert = self._settings.ca_file
+        if token := os.environ.get(self._settings.token_env):
+            configuration.api_key["authorization"] = token
+            configuration.api_key_prefix["authorization"] = "Bearer"
+        return self.models.ApiClient(configuration)
+
+    @contextmanager
+    def _in_words(self, doing: str) -> Iterator[None]:
+        from urllib3.exceptions import HTTPError
+
+        try:
+            yield
+        except self.models.ApiException as error:
+            raise refusal.kubeflow_refusal(
+                error.status or 500, _said(error), doing=doing, token_env=self._settings.token_env
+            ) from error
+        except HTTPError as error:
+            raise refusal.unreachable(self.host, type(error).__name__, doing=doing) from error
+
+
+def _said(error: Any) -> str:
+    """Return the service's own error message.
+
+    Args:
+        error: the generated client's ApiException.
+    """
+    try:
+        body = json.loads(error.body)
+    except (TypeError, ValueError):
+        return str(error.reason or "")
+    return str(body.get("message") or body.get("error") or error.reason)
