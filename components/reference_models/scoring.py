@@ -1,19 +1,28 @@
-"""Scores a reference model's predictions with Keras' metrics, in the same way as the Evaluator."""
+"""Scores a reference model's predictions, mostly with Keras' metrics, in the same way as the Evaluator."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from slipway.components.metrics.definitions import BY_CLASS, Metric
+from slipway.components.metrics.row_values import MEANS
 
-# Keras' default takes the highest output for a yes, so a single output would always be a yes.
-_SETTINGS = {"F1Score": {"threshold": 0.5, "average": "micro"}}
+_SETTINGS: dict[str, dict[str, object]] = {
+    # With Keras' 200 thresholds, all answers of a model of rare events lie between two or three of them.
+    "AUC": {"num_thresholds": 10_000},
+    # Keras' default takes the highest output for a yes, so a single output would always be a yes.
+    "F1Score": {"threshold": 0.5, "average": "micro"},
+}
+# Keras takes an answer below 0 for 0 here.
+_OF_THE_EVALUATOR = ("MeanSquaredLogarithmicError",)
 
 
 def scores(
     metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
-    """Return the metrics by name, except those without a value, such as a precision without any yes.
+    """Return the metrics by name, except those without a value, such as a precision without any yes, or the
+    logarithm of a negative answer.
 
     Args:
         metrics: name -> Keras class.
@@ -34,11 +43,20 @@ def scores(
             counted = np.where(labels == 0, 0.0, counted)
         if not _has_value(known, wanted[counted > 0], given[counted > 0] > 0.5):
             continue
-        config: dict[str, object] = {"name": name, **_SETTINGS.get(class_name, {})}
+        if class_name in _OF_THE_EVALUATOR:
+            found[name] = _mean(MEANS[class_name](truth, given), counted)
+            continue
+        config = {"name": name, **_SETTINGS.get(class_name, {})}
         metric = keras.metrics.get({"class_name": class_name, "config": config})
         metric.update_state(truth, given, sample_weight=counted.astype(np.float32))
         found[name] = float(np.mean(keras.ops.convert_to_numpy(metric.result())))
-    return found
+    return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def _mean(terms: np.ndarray, weights: np.ndarray) -> float:
+    """Return the mean that the terms of `row_values`, [rows, 2], add up to."""
+    part, whole = weights @ terms
+    return float(part / whole) if whole else math.nan
 
 
 def _has_value(metric: Metric, wanted: np.ndarray, answered: np.ndarray) -> bool:

@@ -61,6 +61,27 @@ def test_what_has_no_value_is_left_out():
     assert set(scored(names, 9 * low, np.zeros(4), None)) == {"precision", "f1_score"}
 
 
+def test_area_of_rare_events_is_measured_as_finely_as_the_evaluator_s():
+    """All answers lie below 0.02, between four of Keras' own thresholds."""
+    labels = (DRAW.random(20_000) < 0.01).astype(float)
+    answers = 0.01 * (0.3 + DRAW.random(20_000)) + 0.003 * labels
+    answers = answers.astype(np.float32)[:, None]
+    expected = evaluated(["auc"], answers, labels[:, None], None)
+    assert scored(["auc"], answers, labels, None) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("weights", [None, DRAW.choice([1.0, 3.0], ROWS)])
+def test_numbers_below_zero_are_scored_as_the_evaluator_does(weights):
+    labels = DRAW.exponential(size=ROWS)
+    answers = (labels + DRAW.normal(size=ROWS)).astype(np.float32)[:, None]
+    assert (answers < -1).any()
+    assert ((answers < 0) & (answers > -1)).any()
+    names = ["mean_squared_logarithmic_error", "root_mean_squared_error", "log_cosh_error", "poisson"]
+    expected = evaluated(names, answers, labels[:, None], weights)
+    assert "poisson" not in expected, "the logarithm of a negative number is none"
+    assert scored(names, answers, labels, weights) == pytest.approx(expected, rel=1e-4)
+
+
 def test_two_classes_are_two_answers_where_a_metric_takes_one_for_each():
     answers, labels = np.array([[0.9], [0.2], [0.7]], np.float32), np.array([1.0, 0.0, 0.0])
     found = scored(["sparse_categorical_accuracy", "categorical_accuracy"], answers, labels, None)
