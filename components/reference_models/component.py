@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tfx.types.standard_artifacts import Examples, TransformGraph
 
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
+from slipway.components.errors import ComponentError
 from slipway.components.reference_models.fit import Table, answers_of, label_of, rows_that_count
 from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
@@ -43,7 +44,8 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
     Args:
         examples: the transformed examples.
         transform_graph: the Transform node's, for the schema of the transformed examples.
-        report: gets `report.json`: model -> metric -> value, and also `rows` and `fit_s`.
+        report: gets `report.json`: model -> metric -> value, and also `rows` and `fit_s`; rows of weight 0
+            are left out of everything.
         labels: by output, the transformed feature that holds its label; a single output has the name "". Each
             output gets its own model.
         tasks: by output, `classes` or `numbers`.
@@ -91,7 +93,11 @@ def _read(
     weight: str,
     apart: Collection[str],
 ) -> dict[str, Table]:
-    """Return the rows of a split, by output."""
+    """Return the rows of a split that weigh something, by output.
+
+    Raises:
+        ComponentError: there are none; or a label is several numbers.
+    """
     unused = set(apart) - {*labels.values(), weight}
     spec = {name: each for name, each in transform.transformed_feature_spec().items() if name not in unused}
     folders = artifact_utils.get_split_uris([examples], split)
@@ -99,13 +105,14 @@ def _read(
     kind = "GZIP" if files and files[0].endswith(".gz") else ""
     records = tf.data.TFRecordDataset(files, kind).take(MAX_ROWS).batch(4096)
     batches = [tf.io.parse_example(batch, spec) for batch in records]
-    read = {
-        name: np.concatenate([batch[name].numpy() for batch in batches]).reshape(
-            sum(int(batch[name].shape[0]) for batch in batches), -1
-        )
-        for name in spec
-    }
+    read = {name: _joined([batch[name] for batch in batches]) for name in spec}
     columns, weights = rows_that_count(read, weight)
+    if not any(map(len, columns.values())):
+        raise ComponentError(
+            f"the split {split} has no rows{f' whose {weight} is above 0' if weight else ''}, and "
+            "evaluate.baselines needs some in train and in eval",
+            hint="check data.split, and transform.weight if there is one; or remove evaluate.baselines",
+        )
     found = {label: label_of(columns.pop(label), label) for label in set(labels.values())}
     categories = {
         column.name: int(column.int_domain.max) + 1
@@ -113,3 +120,9 @@ def _read(
         if column.name in columns and column.int_domain.is_categorical and column.int_domain.min == 0
     }
     return {output: Table(columns, categories, found[label], weights) for output, label in labels.items()}
+
+
+def _joined(batches: Sequence[Any]) -> np.ndarray:
+    """Return a column's tensors of all batches as [rows, size]."""
+    parts = [batch.numpy().reshape(int(batch.shape[0]), -1) for batch in batches]
+    return np.concatenate(parts) if parts else np.zeros((0, 1))

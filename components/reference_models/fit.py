@@ -22,7 +22,7 @@ class Table:
         columns: float32 or integers [rows, size] by feature.
         categories: number of categories, counted from 0, of each categorical feature.
         labels: [rows]; class numbers from 0, or numbers.
-        weights: [rows], the weight of each row; None: all rows count the same.
+        weights: [rows], the weight of each row, > 0; None: all rows count the same.
     """
 
     columns: Mapping[str, np.ndarray]

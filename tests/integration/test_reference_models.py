@@ -1,6 +1,7 @@
 """Reference models of several outputs: each is fitted to its own label, and scored by its own metrics."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,27 @@ def test_every_output_has_a_model_of_its_own_and_a_mean_beside_them(tmp_path):
     import tensorflow_transform as tft
     from tfx.types.standard_artifacts import TransformGraph
 
+    from slipway.components.errors import ComponentError
     from slipway.components.reference_models.component import ReferenceModels
     from slipway.pipeline.testing import run_component, tiny_examples
 
-    names = ("x", "sport", "music", "film")
+    names = ("x", "sport", "music", "film", "weight")
     rows = [
-        {"x": [number / 10], "sport": [float(number > 20)], "music": [float(number % 2)], "film": [0.0]}
+        {
+            "x": [number / 10],
+            "sport": [float(number > 20)],
+            "music": [number % 2.0],
+            "film": [0.0],
+            "weight": [2.0],
+        }
         for number in range(40)
     ]
-    examples = tiny_examples({"train": rows, "eval": rows}, into=tmp_path)
+    # Rows of weight 0 may have any label, or none.
+    none = [
+        {"x": [0.1], "sport": [label], "music": [label], "film": [label], "weight": [0.0]}
+        for label in (-1.0, 1.0, 7.0, math.nan)
+    ]
+    examples = tiny_examples({"train": none + rows, "eval": rows + none}, into=tmp_path)
     spec = {name: tf.io.FixedLenFeature([1], tf.float32) for name in names}
     graph = TransformGraph()
     graph.uri = str(tmp_path / "graph")
@@ -33,21 +46,31 @@ def test_every_output_has_a_model_of_its_own_and_a_mean_beside_them(tmp_path):
     folder = Path(graph.uri, tft.TFTransformOutput.TRANSFORMED_METADATA_DIR)
     folder.mkdir(parents=True)
     (folder / "schema.pbtxt").write_text(str(schema), encoding="utf-8")
-    labels = {name: name for name in names[1:]}
-    made = run_component(
-        ReferenceModels,
-        into=tmp_path,
-        examples=examples,
-        transform_graph=graph,
-        labels=labels,
-        tasks=dict.fromkeys(labels, "classes"),
-        metrics={output: {f"{output}/auc": "AUC"} for output in labels},
-        means={"auc": [f"{output}/auc" for output in labels]},
-        models=["logistic"],
-    )
-    [found] = json.loads(Path(made["report"].uri, "report.json").read_text(encoding="utf-8")).values()
+    labels = {name: name for name in names[1:4]}
+
+    def made(into, examples):
+        return run_component(
+            ReferenceModels,
+            into=into,
+            examples=examples,
+            transform_graph=graph,
+            labels=labels,
+            tasks=dict.fromkeys(labels, "classes"),
+            metrics={output: {f"{output}/auc": "AUC"} for output in labels},
+            means={"auc": [f"{output}/auc" for output in labels]},
+            models=["logistic"],
+            weight="weight",
+        )
+
+    [found] = json.loads(
+        Path(made(tmp_path, examples)["report"].uri, "report.json").read_text(encoding="utf-8")
+    ).values()
+    assert found["rows"] == 40
     assert found["sport/auc"] > 0.99, "the other label is no feature, and does not stand in the way"
     assert found["music/auc"] < 0.7
     assert found["auc"] == pytest.approx((found["sport/auc"] + found["music/auc"]) / 2), (
         "no row has the label film: as in the Evaluator, its area is not in the mean"
     )
+    empty = tiny_examples({"train": rows, "eval": none}, into=tmp_path / "empty")
+    with pytest.raises(ComponentError, match="the split eval has no rows whose weight is above 0"):
+        made(tmp_path / "empty", empty)
