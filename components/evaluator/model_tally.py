@@ -85,12 +85,13 @@ class ModelTally:
             relevance = counted.labels[:, 0].astype(np.float64)
             self.ranked.add(judged.groups, relevance, scores, weights, at)
         if request.answers:
+            finite = np.isfinite(answers).all(1)
             if classes & QUANTILES:  # plots and counts use the middle quantile
                 answers = answers[:, [_middle(request.quantiles)]]
                 self.outputs = 1
             # The label of a row that weighs nothing may stand for none.
             counts = np.ones(len(labels), bool) if judged.weights is None else judged.weights != 0
-            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at, counts)
+            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at, counts, finite)
 
     def has_both(self, place: int) -> bool:
         """Return True if a slice's curve has positives and negatives; call `curve.compact` first."""
@@ -147,9 +148,10 @@ class ModelTally:
             factors = counts[:, kind].reshape(-1, width)
             self.replicates.add_to_cells("curve", cells + kind, 2 * COARSE_BUCKETS, factors, samples)
 
-    def _add_answers(self, labels: Floats, answers: Floats, at: Memberships, counts: Array) -> None:
+    def _add_answers(
+        self, labels: Floats, answers: Floats, at: Memberships, counts: Array, finite: Array
+    ) -> None:
         rows, slices = at.rows, at.slices
-        finite = np.isfinite(answers).all(1)
         told = np.zeros(len(answers), bool)
         if answers.shape[1] == labels.shape[1] == 1:
             label, answer = labels[:, 0], answers[:, 0]

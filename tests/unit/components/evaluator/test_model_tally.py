@@ -15,12 +15,13 @@ LABELS = np.array([0.0, 1.0, 1.0, 0.0])
 ANSWERS = np.array([0.2, 0.9, 0.3, 1.0])
 
 
-def request(*names, answers=False):
+def request(*names, answers=False, quantiles=()):
     return Request(
         models=(ModelRequest("", "label", is_baseline=False),),
         slices=((),),
         metrics={name: METRICS[name].class_name for name in names},
         answers=answers,
+        quantiles=quantiles,
     )
 
 
@@ -82,6 +83,19 @@ def test_rows_answered_by_nan_are_counted_if_a_metric_has_no_place_for_them():
     judged = of_rows(answers=np.array([np.nan, 0.5, math.nan, 0.1]))
     assert counted(request("auc"), judged).lost == 2
     assert counted(request("binary_accuracy"), judged).lost == 0
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_quantile_that_is_not_finite_is_counted_though_plots_use_the_middle_one(lost):
+    """With an upper quantile of infinity every label is covered."""
+    asked = request("interval_coverage", answers=True, quantiles=(0.1, 0.5, 0.9))
+    answers = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, lost], [0.1, 0.2, 0.3], [0.1, lost, 0.3]])
+    model = counted(asked, Judged(LABELS[:, None], answers))
+    not_finite, *_ = model.sums["answers"][0].tolist()
+    assert not_finite == 2
+    model.answers.compact()
+    values, sums = model.answers.of_slice(0)
+    assert (values.tolist(), sums[:, 0].tolist()) == ([0.2], [2])
 
 
 def test_parts_merged_in_other_orders_of_slices_are_the_whole():
