@@ -9,7 +9,7 @@ import numpy as np
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import MOST_SLICES_WITH_BOUNDS, Memberships, Samples, row_weights
 from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
-from slipway.components.evaluator.judged import Judged
+from slipway.components.evaluator.judged import Judged, with_labels_that_count
 from slipway.components.evaluator.model_tally import ModelTally, grown
 from slipway.components.evaluator.ranking import group_numbers
 from slipway.components.evaluator.request import Request
@@ -131,7 +131,7 @@ class Tally:
         first_model = list(zip(self._request.models, judged, strict=True))[: len(self.labels)]
         for asked, each in first_model if self._request.label_statistics else ():
             self.widths[asked.output] = each.labels.shape[1]
-            for labels, counts in _labels(_with_labels_that_count(each).labels):
+            for labels, counts in _labels(with_labels_that_count(each).labels):
                 kept = ~np.isnan(labels)[rows]
                 weighing = weights[rows[kept], None]
                 sums = np.hstack([weighing, weighing**2, np.ones_like(weighing)])
