@@ -3,6 +3,7 @@
 SlipwayError (slipway.components.errors)
 └── PipelineError           exit_code is the command's exit code
     └── UsageError          2: wrong arguments
+        ├── InUseError      2: another process is at work there; 1 in a step, which is tried again
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
             └── DataSourceError
 
@@ -28,6 +29,10 @@ class UsageError(PipelineError):
     """The command line asks for something that does not exist or does not fit together."""
 
     exit_code = WRONG_USAGE
+
+
+class InUseError(UsageError):
+    """Another process has what the command needs, for now: a step that meets it may be tried again."""
 
 
 class ConfigError(UsageError):

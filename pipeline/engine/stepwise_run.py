@@ -23,7 +23,7 @@ from slipway.pipeline.engine.run_end import Ending, Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.engine.transitions import passed_on
-from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.errors import InUseError, PipelineError, UsageError, raised_as
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph
@@ -47,6 +47,11 @@ _NOT_TAKEN = "its step did not run"
 _LOST = Failure(message="its step was ended from outside", hint="", where="")
 
 
+# Who takes the steps gives up at wrong usage, and tries a step again that failed.
+_tried_again = raised_as(PipelineError, InUseError)
+
+
+@_tried_again
 def begin(
     request: Request,
     *,
@@ -64,7 +69,7 @@ def begin(
 
     Raises:
         UsageError: the request is invalid; there is no run.
-        PipelineError: the run could not be planned.
+        PipelineError: the run could not be planned, or another process is at work in the folder.
     """
     began = time.monotonic()
     history = History(request.output)
@@ -98,6 +103,7 @@ def begin(
     return record
 
 
+@_tried_again
 def run_node(
     run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: WarmProcess | None = None
 ) -> tuple[RunRecord, int]:
@@ -113,8 +119,9 @@ def run_node(
         stopped the run; 130 interrupted.
 
     Raises:
-        UsageError: there is no such run or node, or another process runs it.
-        PipelineError: an upstream node is not done.
+        UsageError: there is no such run or node.
+        PipelineError: an upstream node is not done; or another process runs the node, or is at work in the
+            folder.
     """
     history = SharedHistory(output, node_id)
     request = Request.of(_of_steps(history, run_id))
@@ -193,6 +200,7 @@ def _run(
         ).run()
 
 
+@_tried_again
 def finish(
     run_id: str, *, output: Path, display: RunDisplay, listeners: Sequence[Listener] = ()
 ) -> RunRecord:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import InUseError, UsageError
 
 # Time to wait for a store that another program is writing to; the default of Python's sqlite3.
 _STORE_WAIT_S = 5.0
@@ -95,7 +95,8 @@ def locked(
         wait_s: seconds to wait for the lock, >= 0; None: the default for shared or exclusive locks.
 
     Raises:
-        UsageError: another engine holds the lock, or the folder cannot be written; names the owner.
+        InUseError: another engine holds the lock; names the owner.
+        UsageError: the folder cannot be written.
     """
     path = output / ".lock"
     try:
@@ -115,7 +116,7 @@ def locked(
             _take(descriptor, kind, wait_s=usual_s if wait_s is None else wait_s)
         except BlockingIOError:
             owner, remedy = _owner(path)
-            raise UsageError(
+            raise InUseError(
                 f"{what or output} is in use by {owner}.",
                 hint=f"{remedy}, or choose another folder with --output",
             ) from None
@@ -189,7 +190,8 @@ def check_store(path: Path) -> None:
     """Check that the SQLite store is undamaged and not in use.
 
     Raises:
-        UsageError: the file is damaged, not a database, or locked by another program; or as `_is_there`.
+        InUseError: it is locked by another program.
+        UsageError: the file is damaged or not a database; or as `_is_there`.
     """
     if not _is_there(path):
         return
@@ -200,8 +202,9 @@ def check_store(path: Path) -> None:
             damage = _damage(connection) if path.stat().st_size < _CHECKED_BYTES else ""
             connection.rollback()
     except sqlite3.OperationalError as error:
-        waited = f" (waited {_STORE_WAIT_S:.0f} s)" if "locked" in str(error) else ""
-        raise UsageError(
+        is_held = "locked" in str(error)
+        waited = f" (waited {_STORE_WAIT_S:.0f} s)" if is_held else ""
+        raise (InUseError if is_held else UsageError)(
             f"{path} cannot be used: {error}{waited}.",
             hint="end the program that holds it (`fuser` names it), or choose another folder with --output",
         ) from error
