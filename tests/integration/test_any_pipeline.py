@@ -156,6 +156,7 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
     assert {"foreign_trainer.py", "foreign_words.py", "__init__.py", "size.py"} <= code
 
 
+@pytest.mark.external  # a whole rehearsal; its parts are seen in cloud/test_rehearse.py
 def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd, warm):
     request = pipeline_request(
         "foreign_pipelines:constructs",

@@ -141,6 +141,7 @@ def test_an_unblessed_model_is_not_pushed(tmp_path):
     assert not (tmp_path / "serving").exists()
 
 
+@pytest.mark.external  # TFX's own component; ours run in the same way above
 def test_stock_components_run_on_tiny_examples(tmp_path):
     from tfx.components.example_validator.component import ExampleValidator
 

@@ -386,6 +386,7 @@ def killed(forked, tmp_path_factory):
     return SimpleNamespace(folder=folder, job=long_job, result=result, lines=lines, resumed=resumed)
 
 
+@pytest.mark.external  # at random; a process that leaves at a given step is seen below
 def test_training_killed_at_any_step_goes_on_to_the_same_weights_and_history(undisturbed, killed):
     assert what_it_left(killed.folder) == undisturbed
     epochs = [event["epoch"] for event in events(killed.lines, "epoch")]
@@ -394,6 +395,7 @@ def test_training_killed_at_any_step_goes_on_to_the_same_weights_and_history(und
     assert "with 2 restarts" in killed.result["verdict"]
 
 
+@pytest.mark.external  # after the same kills; of damage alone tells .../trainer/loop/test_resume.py
 def test_damaged_checkpoint_is_reported_and_the_one_before_leads_to_the_same(undisturbed, killed):
     newest = killed.folder / "kept" / f"step-{LONG_STEPS:09d}.npz"
     newest.write_bytes(newest.read_bytes()[:-100])

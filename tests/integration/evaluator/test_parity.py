@@ -907,6 +907,7 @@ def test_metrics_of_several_outputs_are_kept_by_output(heads, evaluate):
 OF_AN_OUTPUT = {"gain": ("Gain", {}), "above": ("Above", {})}
 
 
+@pytest.mark.external  # TFX's own executor; the same words of ours are seen above
 def test_own_metrics_are_checked_wherever_the_stock_executor_computes_them(alone, with_own, evaluate, tfx):
     from slipway.components.errors import ComponentError
     from slipway.components.evaluator.stock_executor import CheckedExecutor

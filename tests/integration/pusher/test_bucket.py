@@ -236,7 +236,7 @@ def test_publishers_of_two_models_get_a_whole_version_each(model, base, tmp_path
     other = tmp_path / "other"
     (other / "assets").mkdir(parents=True)
     (other / "assets/words").write_bytes(b"words")
-    for number in range(10):
+    for number in range(4):
         (model / "saved_model.pb").write_bytes(b"one %d" % number)
         (other / "saved_model.pb").write_bytes(b"two %d" % number)
         before = complete_versions(contents())
@@ -247,7 +247,7 @@ def test_publishers_of_two_models_get_a_whole_version_each(model, base, tmp_path
 
 
 def test_publishers_of_one_model_agree_on_one_version(model, base, contents):
-    for number in range(10):
+    for number in range(4):
         (model / "saved_model.pb").write_bytes(b"model %d" % number)
         racers = [in_child(lambda: publish_to_bucket(model, base=base)) for _ in range(2)]
         assert [os.waitstatus_to_exitcode(os.waitpid(racer, 0)[1]) for racer in racers] == [0, 0]

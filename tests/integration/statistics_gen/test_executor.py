@@ -229,6 +229,7 @@ def test_schema_weights_slices_and_wanted_columns_too(made, tmp_path):
     )
 
 
+@pytest.mark.external  # asks TFX; slices and weights of ours are seen in tests/unit/components/statistics_gen
 def test_keys_of_a_workload_give_what_tfx_gives_for_them(made, tmp_path):
     from slipway.pipeline.config.statistics import StatisticsConfig
     from slipway.pipeline.dag import _stats_options

@@ -1,7 +1,7 @@
 """Our Transform beside TFX's own, on the same examples.
 
-With TFX's own, a function of all analyzers and the project's workloads are external: `make test` compares one
-of numbers, and all analyzers with NumPy.
+What asks TFX's own is external: `make test` compares all analyzers with NumPy, and engines and processes with
+one another.
 """
 
 import functools
@@ -227,6 +227,7 @@ def records(folder, split):
     return list(tf.data.TFRecordDataset(paths, "GZIP").as_numpy_iterator())
 
 
+@pytest.mark.external
 def test_graph_has_the_same_files_schema_and_vocabularies(both):
     stock, ours = (folder / "graph" for folder in both)
     assert files(ours) == files(stock)
@@ -243,6 +244,7 @@ def read(path):
     return path.read_bytes()
 
 
+@pytest.mark.external
 def test_rows_are_the_same_in_the_same_order_up_to_the_rounding_of_floats(both):
     from tensorflow.train import Example
 
@@ -253,6 +255,7 @@ def test_rows_are_the_same_in_the_same_order_up_to_the_rounding_of_floats(both):
             assert_near(mine, theirs, but=BY_BATCH)
 
 
+@pytest.mark.external
 def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_path):
     from google.protobuf import text_format
     from tensorflow.train import Example

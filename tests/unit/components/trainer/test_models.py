@@ -74,7 +74,6 @@ def build(module, features, **hyperparameters):
 @pytest.mark.parametrize(
     ("module", "features", "data", "hyperparameters"),
     [
-        ("cnn", IMAGE, images, {"classes": 3, "filters": [8], "units": 16}),
         ("residual", IMAGE, images, {"classes": 3, "filters": [4, 8], "blocks": 1, "learning_rate": 0.01}),
         (
             "cnn",
