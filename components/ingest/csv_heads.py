@@ -3,8 +3,9 @@
 import codecs
 import csv
 import io
-from collections.abc import Sequence
-from itertools import chain, zip_longest
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from slipway.components.counted_words import counted
@@ -17,6 +18,7 @@ from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.nearest import nearest
 
 HEAD_BYTES = 256 * 1024  # far longer than any header; Ingest itself checks the rows
+_FIRST_ROWS = 100
 _UTF8_BOM = codecs.BOM_UTF8
 _OTHER_SEPARATORS = (";", "\t", "|", " ")
 
@@ -41,81 +43,135 @@ def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -
         return tuple(options.column_names)
     plain = [file for file in files if file.suffix.lower() not in SUFFIXES]
     if plain and codecs.lookup(options.encoding).name == "utf-8":
-        return check_csv(plain, label=label, delimiter=options.delimiter, quote=options.quote)
+        return check_csv(
+            plain,
+            label=label,
+            delimiter=options.delimiter,
+            quote=options.quote,
+            max_bad_share=options.max_bad_share,
+        )
     return ()
 
 
 def check_csv(
-    files: Sequence[Path], *, label: str | None, delimiter: str = ",", quote: str | None = '"'
+    files: Sequence[Path],
+    *,
+    label: str | None,
+    delimiter: str = ",",
+    quote: str | None = '"',
+    max_bad_share: float = 0.0,
 ) -> tuple[str, ...]:
     """Check the head of every file, and return the column names.
 
-    Each file must be UTF-8 text with a header and at least one row of the same length; names must be unique
-    and the same in all files, and `label` must be among them.
+    Each file must be UTF-8 text with a header and, among its first rows, at least one of the same length;
+    names must be unique and the same in all files, and `label` must be among them. Other rows are left to
+    Ingest, which quarantines them, unless so many are not text that it would stop.
 
     Args:
         files: uncompressed CSV files.
         label: a column that must exist; None: no column is required.
         quote: the character around fields; None if quotes have no meaning.
+        max_bad_share: share of the rows that may be unreadable, 0 to 1.
 
     Raises:
         SourceError: names the file, what was expected and what was found.
     """
+    heads = [_head(file) for file in files]
+    no_text = [head for head in heads if head.problem is not None]
+    if sum(head.bad_lines for head in heads) > max_bad_share * sum(head.all_lines for head in heads):
+        raise next(head.problem for head in no_text if head.problem is not None)
     first, *others = files
     dialect = (delimiter, quote)
-    columns = _checked_header(first, dialect)
+    columns = _checked_header(first, heads[0], dialect)
     if label is not None and label not in columns:
         raise _no_label(first, columns, label)
-    for file in others:
-        if (header := _checked_header(file, dialect)) != columns:
+    for file, head in zip(others, heads[1:], strict=True):
+        if (header := _checked_header(file, head, dialect)) != columns:
             raise _other_header(file, header, first, columns)
     return columns
 
 
-def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, ...]:
-    text, is_whole = _head(file)
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The beginning of a file.
+
+    Attributes:
+        text: its lines that are text.
+        is_whole: whether that is the whole file.
+        bad_lines: the number of its lines that are not text.
+        all_lines: about how many lines the whole file has.
+        problem: the error for the first line that is not text.
+    """
+
+    text: str
+    is_whole: bool
+    bad_lines: int = 0
+    all_lines: int = 0
+    problem: SourceError | None = None
+
+
+def _checked_header(file: Path, head: _Head, dialect: tuple[str, str | None]) -> tuple[str, ...]:
     # The head may end inside a line, which would look shorter than it is.
-    text = text if is_whole else text[: text.rfind("\n") + 1]
+    text = head.text if head.is_whole else head.text[: head.text.rfind("\n") + 1]
     limit = csv.field_size_limit(HEAD_BYTES)  # of a field, for all readers: half as much by default
     try:
-        delimiter, quote = dialect
-        rows = csv.reader(
-            io.StringIO(text, newline=""),
-            delimiter=delimiter,
-            quotechar=quote,
-            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
-        )
+        rows = _rows(text, dialect)
         header = next((with_index(row) for row in rows if row), None)
-        first_row = next((row for row in rows if row), None)
-        if header is not None and first_row is not None:
-            header = header_of(header, chain([first_row], rows)).names
+        first_rows = [row for row in islice(rows, _FIRST_ROWS) if row]
+        if header is not None and first_rows:
+            header = header_of(header, first_rows).names
+            if not any(_fits(row, header) for row in first_rows[:1]):
+                # One broken row, whose quotes may open a field that all lines after it seem to be part of.
+                lines = text.split("\n", _FIRST_ROWS)[1:_FIRST_ROWS]
+                alone = [row for line in lines for row in _rows(line, dialect)]
+                first_rows = [row for row in alone if row and _fits(row, header)] or first_rows
     finally:
         csv.field_size_limit(limit)
-    if header is None or first_row is None:
+    if header is None or not first_rows:
         what = "has a header but no rows" if header else "has no header"
-        if not is_whole:
+        if not head.is_whole:
             what = f"has no header and first row within {HEAD_BYTES} bytes"
         raise SourceError(
             f"{shown(file)} {what}", hint="a CSV needs a line of column names, and rows below it"
         )
     if problem := names_problem(header):
         raise SourceError(f"{shown(file)}: {problem[0]}", hint=problem[1])
-    if len(first_row) < len(header) or any(first_row[len(header) :]):
+    if not _fits(first_rows[0], header):
         hint = "quote values that contain the delimiter; see data.delimiter"
         if len(header) == 1:
             hint = "the column names must be the first line: remove what is above it"
         raise SourceError(
-            f"{shown(file)}: the first row has {counted(len(first_row), 'value')}, "
+            f"{shown(file)}: the first row has {counted(len(first_rows[0]), 'value')}, "
             f"the header {counted(len(header), 'name')}",
             hint=hint,
         )
     return header
 
 
-def _head(file: Path) -> tuple[str, bool]:
-    """Return the first HEAD_BYTES of the file as text, and whether that is the whole file."""
+def _rows(text: str, dialect: tuple[str, str | None]) -> Iterator[list[str]]:
+    delimiter, quote = dialect
+    return csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        quotechar=quote,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+    )
+
+
+def _fits(row: Sequence[str], header: Sequence[str]) -> bool:
+    """Return True if a row has a value for each column, and none beyond."""
+    return len(row) >= len(header) and not any(row[len(header) :])
+
+
+def _head(file: Path) -> _Head:
+    """Return the first HEAD_BYTES of the file.
+
+    Raises:
+        SourceError: the file cannot be read, is empty or of another kind, or its first line is not text.
+    """
     try:
         with file.open("rb") as stream:
+            size_bytes = file.stat().st_size
             head = stream.read(HEAD_BYTES + 1)
     except FileNotFoundError as error:
         raise SourceError(f"{shown(file)} does not exist") from error
@@ -129,20 +185,39 @@ def _head(file: Path) -> tuple[str, bool]:
         raise SourceError(f"{shown(file)} is {other[0]}", hint=other[1])
     head = head.removeprefix(_UTF8_BOM)
     is_whole = len(head) <= HEAD_BYTES
+    all_lines = max(head.count(b"\n"), 1) * size_bytes // max(len(head), 1)
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=is_whole)
-    except UnicodeDecodeError as error:
-        line = head.count(b"\n", 0, error.start) + 1
-        raise SourceError(
-            f"{shown(file)} is not UTF-8 text (line {line})",
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and "\0" not in text:
+        return _Head(text, is_whole, all_lines=all_lines)
+    lines = head.split(b"\n")
+    if not is_whole:
+        lines = lines[:-1] or lines  # the last one is cut
+    problems = [_no_text(file, line, number) for number, line in enumerate(lines, 1)]
+    bad = [problem for problem in problems if problem is not None]
+    if problems[0] is not None:
+        raise problems[0]
+    good = [line for line, problem in zip(lines, problems, strict=True) if problem is None]
+    return _Head(b"\n".join(good).decode(), is_whole, len(bad), all_lines, bad[0])
+
+
+def _no_text(file: Path, line: bytes, number: int) -> SourceError | None:
+    """Return the error for a line that is not text; None if it is."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return SourceError(
+            f"{shown(file)} is not UTF-8 text (line {number})",
             hint="set data.encoding, for example cp1252 or utf-16; compressed files must be named .gz, .bz2 "
             "or .zst",
-        ) from error
+        )
     if "\0" in text:
-        raise SourceError(
+        return SourceError(
             f"{shown(file)} is not text", hint="set data.format, or data.encoding if it is utf-16"
         )
-    return text, is_whole
+    return None
 
 
 def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:

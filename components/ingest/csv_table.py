@@ -9,7 +9,7 @@ import io
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, count, islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -99,13 +99,13 @@ class _Table:
         self._options = options
         self._notations = Notations.of(options)
         self._records = self._scanned()
-        self._first = next(self._records, None)
+        self._first = list(islice(self._records, 1))
         self._header = self._checked_header()
         self.names = self._header.names
         self.chosen = options.chosen(self.names, file=file.name)
         check_columns(self.chosen, options.limits, of=file.name)
         if file.part and file.part.begin:
-            self._first = None
+            self._first = []
             self._records = self._scanned(file.part)
 
     def _scanned(self, part: FilePart | None = None) -> Iterator[Records]:
@@ -126,9 +126,7 @@ class _Table:
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows below the header; can be called once."""
-        if self._first is not None:
-            yield from self._blocks(self._first)
-        for records in self._records:
+        for records in chain(self._first, self._records):
             yield from self._blocks(records)
 
     def _read(self, size: int) -> bytes:
@@ -145,7 +143,7 @@ class _Table:
 
     def _checked_header(self) -> Header:
         names = self._options.column_names
-        first = self._first
+        first = next(iter(self._first), None)
         if first is None or not len(first):
             raise FileError(
                 f"{self._file.name} is empty", hint="a CSV needs a line of column names, and rows below it"
@@ -157,19 +155,25 @@ class _Table:
         else:
             names = self._named(first)
             self._header_line = first.data[first.starts[0] : first.ends[0]]
-            self._first = first.without_first()
+            self._first = [first.without_first()]
         header = header_of(names, self._first_rows())
         if problem := names_problem(header.names):
             raise FileError(f"{self._file.name}: {problem[0]}", hint=problem[1])
         return header
 
     def _first_rows(self) -> Iterator[list[str]]:
-        first = self._first
-        if first is None or first.kept_bytes:
-            return
-        for start, end in zip(first.starts[:_FIRST_ROWS], first.ends[:_FIRST_ROWS], strict=True):
-            rows = self._parse(first.data[start:end])
-            yield from rows if isinstance(rows, list) else ()
+        """Yield the first rows that can be parsed; further blocks are read where a broken row fills one."""
+        seen = 0
+        for index in count():
+            if index == len(self._first):
+                self._first += islice(self._records, 1)
+            if index == len(self._first) or seen >= _FIRST_ROWS:
+                return
+            block = self._first[index]
+            for start, end in zip(block.starts[:_FIRST_ROWS], block.ends[:_FIRST_ROWS], strict=True):
+                seen += 1
+                rows = self._parse(block.data[start:end]) if not block.kept_bytes else ""
+                yield from rows if isinstance(rows, list) else ()
 
     def _named(self, first: Records) -> tuple[str, ...]:
         raw = first.data[first.starts[0] : first.ends[0]]

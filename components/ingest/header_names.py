@@ -49,13 +49,14 @@ def header_of(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Header:
 
     Args:
         names: the names, as `with_index` returns them.
-        rows: the fields of the first rows; the first row that is not too short decides, and no later one is
-            read.
+        rows: the fields of the first rows. The first row that is not too short decides and, if all names are
+            there, has no value after the last column: such a row is broken, and no later one is read.
     """
     count = len(names)
     while count > 1 and not names[count - 1].strip():
         count -= 1
-    row = next((row for row in rows if len(row) >= count), None)
+    is_all = count == len(names)
+    row = next((row for row in rows if len(row) >= count and not (is_all and any(row[count:]))), None)
     if not names[0].strip() or row is None or any(row[count:]):
         return Header(tuple(names))  # not empty fields at the end: the names or the rows are wrong
     end = len(row) - count

@@ -32,6 +32,7 @@ _TYPES: dict[type, ColumnType] = {
     type(None): ColumnType.UNKNOWN,
 }
 _MOST_CELLS = 2_000_000
+_FIRST_LINES = 100
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WRONG_TYPE = {
     ColumnType.UNKNOWN: "no value expected",
@@ -167,8 +168,10 @@ def _no_row(file: InputFile, first: Reject | None) -> FileError:
     )
 
 
-def _check_begin(file: InputFile, raw: bytes) -> None:
-    """Reject a JSON file that does not have one object per line, judging by its first line.
+def _check_begin(file: InputFile, raw: bytes, records: Records) -> None:
+    """Reject a JSON file that does not have one object per line, judging by its first lines.
+
+    If most of them are objects, the first one is a broken row, as any other.
 
     Raises:
         FileError: the file is an array or its objects span lines; names the command that converts it.
@@ -182,13 +185,22 @@ def _check_begin(file: InputFile, raw: bytes) -> None:
         is_array, is_spread = begin[:1] == b"[", begin == b"{"
     else:
         is_array, is_spread = isinstance(value, list) and any(isinstance(each, dict) for each in value), False
-    if is_array or is_spread:
+    if (is_array or is_spread) and not _are_objects(records):
         what = "one JSON array" if is_array else "JSON objects over several lines each"
         each = "'.[]'" if is_array else "."
         raise FileError(
             f"{file.name} holds {what}; JSON Lines need one object per line",
             hint=f"jq -c {each} {shlex.quote(file.name)} > rows.jsonl",
         )
+
+
+def _are_objects(records: Records) -> bool:
+    """Return True if most of the first lines are objects."""
+    lines = [
+        records.data[start:end]
+        for start, end in zip(records.starts[:_FIRST_LINES], records.ends[:_FIRST_LINES], strict=True)
+    ]
+    return 2 * sum(not parse_object(line)[1] for line in lines) > len(lines)
 
 
 def _write_out(records: Records, rows: list[tuple[int, int, Row]], columns: Columns) -> None:
@@ -220,7 +232,7 @@ def _read_lines(
         for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
             raw = line_of(records, start, end)
             if records.offset + start == 0:
-                _check_begin(file, raw)
+                _check_begin(file, raw, records)
             if not raw.strip():
                 continue
             reason, detail = TOO_LONG, options.limits.exceeded("row_bytes")

@@ -277,6 +277,12 @@ def test_json_that_is_no_json_lines_is_called_what_it_is(ingest, write, text, me
     assert hint in caught.value.hint
 
 
+@pytest.mark.parametrize("broken", ["{", '[{"a": 1}]', '[{"a": 1,'])
+def test_broken_first_line_above_objects_goes_to_the_quarantine(ingest, write, broken):
+    found = ingest(write("\n".join([broken, '{"a": 1}', '{"a": 2}', ""]), "in.jsonl"), format="jsonl", **ALL)
+    assert (len(found.rows), [reject["line"] for reject in found.rejects]) == (2, [1])
+
+
 # Parquet.
 
 

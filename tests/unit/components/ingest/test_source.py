@@ -190,6 +190,28 @@ def test_file_that_is_no_table_is_refused_with_the_remedy(tmp_path, content, mes
     assert hint in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "broken", [b"caf\xe9,2", b"a\0b,2", b"1", b"1,2,3", b'"never closed,2', b'"a"b"c,"2']
+)
+@pytest.mark.parametrize("end", [b"", b","])
+def test_broken_row_below_the_header_is_left_for_the_quarantine(tmp_path, ingest, broken, end):
+    file = tmp_path / "in.csv"
+    good = b"".join(b"%d,5%b\n" % (number, end) for number in range(1500))
+    file.write_bytes(b"miles,tips\n" + broken + b"\n" + good)
+    assert check_csv([file], label="tips", max_bad_share=0.001) == ("miles", "tips")
+    found = ingest(file, split={"all": 1})
+    assert (len(found.splits["all"]), len(found.rejects)) == (1500, 1)
+    assert found.splits["all"][7] == {"miles": [7], "tips": [5]}
+
+
+def test_file_with_more_lines_of_no_text_than_may_be_bad_is_refused_before_the_run(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_bytes(b"miles,tips\n" + b"1,2\n" * 997 + b"caf\xe9,2\n" * 2)
+    with pytest.raises(SourceError, match=r"is not UTF-8 text \(line 999\)"):
+        check_csv([file], label="tips", max_bad_share=0.001)
+    assert check_csv([file], label="tips", max_bad_share=0.002) == ("miles", "tips")
+
+
 def test_file_that_went_away_is_named(tmp_path):
     with pytest.raises(SourceError, match=r"gone\.csv does not exist"):
         check_csv([tmp_path / "gone.csv"], label="tips")

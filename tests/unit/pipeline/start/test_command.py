@@ -471,12 +471,21 @@ def test_rows_that_cannot_be_read_are_reported_where_the_others_are_too_few(root
     assert "data.jsonl line 2: broken JSON" in refused.value.message
 
 
-def test_a_first_row_that_a_run_would_refuse_is_refused_here(root):
-    rows = ["1,2,3", *(f"{row},{row % 2}" for row in range(30))]
-    (root / "data.csv").write_text("\n".join(["a,y", *rows]), encoding="utf-8")
-    with pytest.raises(UsageError, match="the first row has 3 values, the header 2 names"):
-        _begin(root, label="y")
+def test_a_header_that_a_run_would_refuse_is_refused_here(root):
+    (root / "data").mkdir()
+    for name, header in (("a.csv", "a,y"), ("b.csv", "b,y")):
+        rows = (f"{row / 7},{row % 2}" for row in range(30))
+        (root / "data" / name).write_text("\n".join([header, *rows]), encoding="utf-8")
+    with pytest.raises(UsageError, match="has a different header from"):
+        _begin(root, data="data", label="y")
     assert not (root / "workloads/customers").exists()
+
+
+def test_a_broken_first_row_is_left_for_the_quarantine(root):
+    rows = ["1,2,3", *(f"{row / 7},{row % 2}" for row in range(30))]
+    (root / "data.csv").write_text("\n".join(["a,y", *rows]), encoding="utf-8")
+    _begin(root, label="y")
+    assert (root / "workloads/customers").exists()
 
 
 def test_the_first_row_that_cannot_be_read_is_reported_where_all_are_such(root):
