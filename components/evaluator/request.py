@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from slipway.components.metrics.definitions import METRICS, of_output, output_of, plain_name
+from slipway.components.metrics.definitions import METRICS, OF_OUTPUT, of_output, output_of, plain_name
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 
 EXAMPLE_COUNT = "ExampleCount"
@@ -317,7 +317,9 @@ def _metric(metric: MetricConfig) -> tuple[str, str]:
     more = {"quantiles"} if class_name in QUANTILES else {"group"} if class_name in RANKS else set()
     if set(settings) != {"name"} | more or not isinstance(settings["name"], str):
         raise NotOursError(f"it has {class_name} with settings of its own")
-    # TFMA replaces an empty name, keeps "_" for itself, and the gate's own metrics use the other two.
-    if settings["name"].startswith(("_", LABEL_PREFIX)) or settings["name"] in ("", ANSWERS_NAME):
-        raise NotOursError(f"it has {class_name} with the name {settings['name']!r}")
-    return settings["name"], class_name
+    # TFMA replaces an empty name, keeps "_" for itself, the gate's own metrics use the other two, and what
+    # stands before a slash would be taken for an output.
+    name = settings["name"]
+    if name.startswith(("_", LABEL_PREFIX)) or name in ("", ANSWERS_NAME) or OF_OUTPUT in name:
+        raise NotOursError(f"it has {class_name} with the name {name!r}")
+    return name, class_name

@@ -17,8 +17,10 @@ class Cloud:
     def __init__(self, port):
         self.address = f"http://127.0.0.1:{port}"
 
-    def put(self, bucket, name, data):
-        self._ask("PUT", f"/_objects/{bucket}/{name}", data)
+    def put(self, bucket, name, data, *, encoding=None):
+        self._ask(
+            "PUT", f"/_objects/{bucket}/{name}", data, {"Content-Encoding": encoding} if encoding else {}
+        )
 
     def delete(self, bucket, name):
         self._ask("DELETE", f"/_objects/{bucket}/{name}")
@@ -29,8 +31,8 @@ class Cloud:
     def requests(self):
         return json.loads(self._ask("GET", "/_requests"))
 
-    def _ask(self, method, path, data=None):
-        request = urllib.request.Request(self.address + path, data=data, method=method)  # noqa: S310
+    def _ask(self, method, path, data=None, headers=None):
+        request = urllib.request.Request(self.address + path, data, headers or {}, method=method)  # noqa: S310
         with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             return answer.read()
 

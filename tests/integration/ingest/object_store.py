@@ -1,7 +1,8 @@
 """A Cloud Storage of its own on loopback, for tests: python object_store.py; prints its port.
 
 It speaks what the client library uses to list and read (paging, generations, ranges, checksums), takes
-objects by PUT /_objects/BUCKET/NAME, and spoils answers on demand: POST /_faults with {"kind", "times"}.
+objects by PUT /_objects/BUCKET/NAME, with their Content-Encoding, and spoils answers on demand: POST
+/_faults with {"kind", "times"}.
 Kinds: "503", "403", "drop" (no answer), "stall" (none for STALL_S), "truncate" (half of the body), "replace"
 (half of it, and then another object in its place), "corrupt" (one wrong bit).
 """
@@ -25,6 +26,7 @@ class Store(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.buckets = {}
+        self.encodings = {}
         self.generation = 1000
         self.faults = []
         self.requests = []
@@ -42,6 +44,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.body()
         with self.server.lock:
             self.server.generation += 1
+            self.server.encodings[bucket, unquote(name)] = self.headers.get("Content-Encoding")
             self.server.buckets.setdefault(bucket, {})[unquote(name)] = (self.server.generation, body)
         self.answer(200, b"{}")
 
@@ -73,19 +76,21 @@ class Handler(BaseHTTPRequestHandler):
         if fault in ("drop", "stall"):
             self.close_connection = True
             return self.connection.close()
-        bucket = self.server.buckets.get(parts[parts.index("b") + 1])
+        named = parts[parts.index("b") + 1]
+        bucket = self.server.buckets.get(named)
         if bucket is None:
             return self.fail(404, "The specified bucket does not exist.")
         if parts[-1] == "o":
-            return self.listing(bucket, query)
-        return self.content(bucket, unquote(parts[-1]), query, fault)
+            return self.listing(bucket, query, lambda name: self.server.encodings.get((named, name)))
+        name = unquote(parts[-1])
+        return self.content(bucket, name, query, fault, self.server.encodings.get((named, name)))
 
-    def listing(self, bucket, query):
+    def listing(self, bucket, query, encodings):
         names = sorted(name for name in bucket if name.startswith(query.get("prefix", "")))
         names = [name for name in names if name > query.get("pageToken", "")]
         items = [
             {"name": name, "generation": str(bucket[name][0]), "size": str(len(bucket[name][1])),
-             "crc32c": checksum(bucket[name][1])}
+             "crc32c": checksum(bucket[name][1]), "contentEncoding": encodings(name)}
             for name in names[:PAGE_OBJECTS]
         ]  # fmt: skip
         page = {"kind": "storage#objects", "items": items}
@@ -93,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
             page["nextPageToken"] = items[-1]["name"]
         return self.answer(200, json.dumps(page).encode())
 
-    def content(self, bucket, name, query, fault):
+    def content(self, bucket, name, query, fault, encoding):
         generation, body = bucket.get(name, (0, b""))
         if not generation or query.get("generation", str(generation)) != str(generation):
             return self.fail(404, f"No such object: {name}")
@@ -106,6 +111,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(206 if asked else 200)
         if asked:
             self.send_header("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}")
+        if encoding:  # as it is kept, since the client accepts that
+            self.send_header("Content-Encoding", encoding)
         self.send_header("X-Goog-Hash", f"crc32c={checksum(body)}")
         self.send_header("X-Goog-Generation", str(generation))
         self.send_header("Content-Length", str(len(sent)))

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import gzip
 import socket
 import subprocess
 import sys
@@ -67,6 +68,26 @@ def test_object_arrives_whole_whatever_the_network_does_once(cloud, content, fau
         cloud.spoil(fault)
     assert read(file) == content
     assert any(f"generation={file.generation}" in request for request in cloud.requests())
+
+
+@pytest.mark.parametrize("fault", [None, "503", "drop", "truncate"])
+def test_object_that_the_store_keeps_compressed_arrives_as_others_get_it(cloud, content, fault):
+    packed = gzip.compress(content)
+    cloud.put("b", "d/1.csv", packed, encoding="gzip")
+    cloud.put("b", "d/2.csv.gz", packed, encoding="gzip")
+    plain, named = list_files("gs://b/d/*")
+    if fault:
+        cloud.spoil(fault)
+    assert (read(plain), plain.size_bytes) == (content, len(packed))
+    assert read(named) == packed, "unpacked by its name"
+
+
+def test_object_that_is_not_compressed_as_its_store_says_is_named(cloud):
+    cloud.put("b", "1.csv", b"a,b\n1,2\n", encoding="gzip")
+    [file] = list_files("gs://b/1.csv")
+    with pytest.raises(FileError, match="not compressed with gzip, as its Content-Encoding says") as caught:
+        read(file)
+    assert caught.value.hint.endswith("--clear-content-encoding gs://b/1.csv")
 
 
 def test_object_cut_short_is_resumed_not_read_anew(cloud, content):
