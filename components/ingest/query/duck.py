@@ -4,6 +4,7 @@ The session can read only the files of its tables: no other files, no network an
 cannot change this. DuckDB is imported when the first query runs.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -203,10 +204,49 @@ def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation
         if isinstance(relation, Files):
             source = _source(relation, relation.paths)
             session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
-            if relation.kind != "jsonl":  # JSON objects need not have all keys
+            if relation.kind == "jsonl":  # objects need not have all keys
+                _name_without_json(session, name, source)
+            else:
                 _check_alike(session, name, relation)
         else:
             session.register(name, relation)
+
+
+def _name_without_json(session: "duckdb.DuckDBPyConnection", table: str, source: str) -> None:
+    """Make text of the values that DuckDB keeps as JSON, in which texts have quotes.
+
+    It keeps those of a key that has values of several types.
+    """
+    found = session.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table]
+    ).fetchall()
+    kinds = ((_quoted(name), kind, _without_json(_duckdb().sqltype(kind))) for name, kind in found)
+    texts = [
+        f"from_json(to_json({name}), {_text(json.dumps(plain))}) AS {name}"
+        for name, kind, plain in kinds
+        if plain != kind
+    ]
+    if texts:
+        columns = f"* REPLACE ({', '.join(texts)})"
+        session.execute(f"CREATE OR REPLACE VIEW {_quoted(table)} AS SELECT {columns} FROM {source}")  # noqa: S608
+
+
+def _without_json(kind: "duckdb.sqltypes.DuckDBPyType") -> str:
+    """Return a type in SQL with VARCHAR for each JSON; the text of `kind` itself if there is none."""
+    if str(kind) == "JSON":
+        return "VARCHAR"
+    if "JSON" not in str(kind):
+        return str(kind)
+    if kind.id == "list":
+        return f"{_without_json(kind.children[0][1])}[]"
+    parts = [(name, _without_json(part)) for name, part in kind.children]
+    if kind.id == "map":
+        return f"MAP({', '.join(part for _, part in parts)})"
+    return f"STRUCT({', '.join(f'{_quoted(name)} {part}' for name, part in parts)})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files) -> None:

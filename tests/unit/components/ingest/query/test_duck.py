@@ -119,6 +119,29 @@ def test_objects_need_not_have_all_keys(ask, many):
     assert ask("FROM t", t=many("jsonl", {"a": 1}, {"a": 2, "b": 3}))[1][-1] == {"a": 2, "b": 3}
 
 
+def test_values_of_several_types_are_text_without_the_quotes_of_json(ask, tmp_path):
+    rows = [
+        {"code": 7, "n": {"JSON": 1, 'a"b': 2.5}, "tags": [1, "x"], "m": {f"k{i}": i for i in range(300)}},
+        {"code": 'a "b"\n', "n": {"JSON": "two", 'a"b': 3.5}, "tags": ["JSON", None], "m": {"k0": "x"}},
+        {"code": None, "n": None, "tags": None, "JSON": "JSON", "m": None},
+        {"code": "", "n": {}, "tags": [], "m": {}},
+        {"code": {"of": ["x"]}, "JSON": None},
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    files = Files("jsonl", [tmp_path / "t.jsonl"])
+    query = """SELECT code, tags, t.JSON, n.JSON AS json, n."a""b" AS ab, m['k0'] AS k0 FROM t"""
+    columns = zip(*(row.values() for row in ask(query, t=files)[1]), strict=True)
+    assert [list(column) for column in columns] == [
+        ["7", 'a "b"\n', None, "", '{"of":["x"]}'],
+        [["1", "x"], ["JSON", None], None, [], None],
+        [None, None, "JSON", None, None],
+        ["1", "two", None, None, None],
+        [2.5, 3.5, None, None, None],
+        ["0", "x", None, None, None],
+    ]
+    assert len(ask("SELECT code FROM t WHERE code = '7'", t=files)[1]) == 1
+
+
 def test_an_error_behind_the_first_rows_is_reported(ask):
     query = "SELECT (CASE WHEN range = 3_000_000 THEN 'x' ELSE '1' END)::INT AS a FROM range(3_000_001)"
     with pytest.raises(QueryError, match="the query fails: Conversion Error: Could not convert string 'x'"):
