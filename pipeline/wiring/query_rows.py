@@ -30,11 +30,17 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
 
     Raises:
         QueryError: the query, or something it reads, is wrong, or changes while it runs; the query gives no
-            row or no label; or a package is missing.
+            row or no label; rows are split by their place and have no order; or a package is missing.
         SourceError: files that the query reads are missing.
     """
     folder = output.absolute() / FOLDER
     text = _text(data, root)
+    if data.split_by is not None and data.split_by.row and not duck.is_ordered(text):
+        raise QueryError(
+            "data.split_by.row: the query has no ORDER BY, so its rows come in any order, and each run would "
+            "split them otherwise",
+            hint="end the query with ORDER BY ALL, or with columns that no two rows share; or split by a key",
+        )
     written_down = [each.table(name) for name, each in data.tables.items()]
     tables, span = at_one_span(written_down, span=data.span, root=root)
     files = {table.name: _files(table, root) for table in tables}

@@ -31,6 +31,9 @@ _OF_A_WRONG_LINE = (
     "file = ",
 )
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
+# Texts, names and comments, in which words and brackets mean nothing.
+_NO_SQL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
 _PATTERN = re.compile(r"[*?\[]")
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
 _SETTINGS = {
@@ -111,6 +114,14 @@ def version() -> str:
     return str(_duckdb().__version__)
 
 
+def is_ordered(query: str) -> bool:
+    """Return True if a SELECT has an ORDER BY of its own, not only within brackets, as a window has."""
+    words, found = _NO_SQL.sub(" ", query), 1
+    while found:
+        words, found = _IN_BRACKETS.subn(" ", words)
+    return _ORDERED.search(words) is not None
+
+
 def write_rows(
     query: str,
     relations: Mapping[str, Relation],
@@ -139,7 +150,7 @@ def write_rows(
                 lambda: _write(session, query, values, folder), stop=session.interrupt
             )
         with _session({"rows": Files("parquet", parts)}, spill) as session:
-            hashed = _hashed(len(schema), is_ordered=bool(_ORDERED.search(query)))
+            hashed = _hashed(len(schema), is_ordered=is_ordered(query))
             sums = stoppable(lambda: session.execute(hashed).fetchall(), stop=session.interrupt)
     except duckdb.Error as error:
         raise _failed(error) from error

@@ -152,6 +152,17 @@ def test_what_is_wrong_is_reported_by_its_key(ask, tmp_path):
     assert not [path for path in (tmp_path / "output/queries/taxi").iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize(
+    "query", [{}, {"query": "SELECT tips, row_number() OVER (ORDER BY tips) FROM trips"}]
+)
+def test_rows_without_an_order_cannot_be_split_by_their_place(ask, query):
+    with pytest.raises(QueryError, match=r"data\.split_by\.row: the query has no ORDER BY") as caught:
+        ask(split_by={"row": True}, **query)
+    assert "ORDER BY ALL" in caught.value.hint
+    assert ask.asked == []
+    assert ask(split_by={"row": True}, query="SELECT tips FROM trips ORDER BY ALL").rows == 3
+
+
 def test_a_file_that_changes_meanwhile_is_noticed(ask, tmp_path, monkeypatch):
     run = duck.write_rows
 

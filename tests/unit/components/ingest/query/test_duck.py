@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from ctrl_c import interrupted
 
-from slipway.components.ingest.query.duck import Files, version, write_rows
+from slipway.components.ingest.query.duck import Files, is_ordered, version, write_rows
 from slipway.components.ingest.query.tables import QueryError
 
 pytest.importorskip("duckdb")
@@ -140,6 +140,24 @@ def test_values_of_several_types_are_text_without_the_quotes_of_json(ask, tmp_pa
         ["0", "x", None, None, None],
     ]
     assert len(ask("SELECT code FROM t WHERE code = '7'", t=files)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT a FROM t ORDER BY a", True),
+        ("FROM t order\n by ALL LIMIT 5;", True),
+        ("(SELECT a FROM t) UNION ALL (SELECT a FROM u) ORDER BY ALL", True),
+        ("SELECT a FROM t", False),
+        ("SELECT a, row_number() OVER (PARTITION BY (b) ORDER BY a) AS n FROM t", False),
+        ("WITH s AS (SELECT a FROM (t) ORDER BY a) SELECT a FROM s JOIN u USING (a)", False),
+        ("SELECT a FROM t -- ORDER BY a", False),
+        ("SELECT a /* ORDER BY */, 'order by', \"order by\", $$ order by $$, 'it''s (' FROM t", False),
+        ("SELECT ')' AS x FROM t ORDER BY (x)", True),
+    ],
+)
+def test_only_an_order_of_the_result_is_one(query, found):
+    assert is_ordered(query) is found
 
 
 def test_an_error_behind_the_first_rows_is_reported(ask):
