@@ -45,6 +45,7 @@ class Stream:
             raise FileError(f"{file.name} cannot be read: {_words(error)}") from error
         if begin:
             self._raw.seek(begin)
+        self._encoding = encoding
         self._decoder = _decoder(encoding) if encoding is not None else None
 
     def read(self, size: int) -> bytes:
@@ -79,7 +80,7 @@ class Stream:
         except UnicodeDecodeError as error:
             raise FileError(
                 f"{self._file.name}: {error.reason} near byte {self._position - len(data) + error.start}",
-                hint=f"it is not {error.encoding} throughout; check data.encoding",
+                hint=f"it is not {self._encoding} throughout; check data.encoding",
             ) from error
         # The decoder may need more bytes for the first character.
         return text.encode() if text or not data else self.read(size)

@@ -129,6 +129,13 @@ def test_utf16_is_named_and_read_when_told_so(ingest, write):
     assert ingest(path, split={"all": 1}, encoding="utf-16").rows == [{"a": [1], "b": ["é".encode()]}]
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "shift_jis"])
+def test_file_of_another_encoding_is_told_with_the_name_that_was_given(ingest, write, encoding):
+    with pytest.raises(FileError) as caught:
+        ingest(write(b"a,b\n\x81\xff,2\n"), encoding=encoding)
+    assert caught.value.hint == f"it is not {encoding} throughout; check data.encoding"
+
+
 def test_lines_that_end_in_cr_alone_are_reported_with_the_command(ingest, write):
     with pytest.raises(FileError, match="its lines end in CR alone") as caught:
         ingest(write(b"a,b\r1,2\r3,4\r"))
