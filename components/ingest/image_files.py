@@ -21,10 +21,9 @@ from slipway.components.ingest.image_damage import (
     odd_kind,
     other_image,
 )
-from slipway.components.ingest.options import Options
+from slipway.components.ingest.options import IMAGE, Options
 from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 
-IMAGE = "image"
 PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
 """Pillow's names for the formats that TensorFlow decodes. For others, Pillow may start programs, such as
 Ghostscript for EPS."""

@@ -19,10 +19,9 @@ import pyarrow as pa
 
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.options import Options
+from slipway.components.ingest.options import IMAGE, Options
 from slipway.components.ingest.source_limits import SourceLimits
 
-IMAGE = "image"
 _BLOCK_VALUES = 1 << 20
 _MOST_HEADER_BYTES = 64 * 1024  # numpy writes 128 for a plain array
 _METHODS = (

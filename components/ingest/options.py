@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 
 
+IMAGE = "image"
+"""The feature that holds an image, in the formats of images."""
+OF_IMAGES = ("images", "npz")
 Type = Literal["int", "float", "text"]
 UnlabelledRows = Literal["keep", "leave_out"]
 Compression = Literal["gzip", "zstd", "none"]
@@ -43,7 +46,8 @@ class Options:
 
     Attributes:
         numbers: fields of `NumberFormat`, by column.
-        label: the label column; with images, the feature that gets an image's class.
+        label: the label column; with images, the feature that gets an image's class, which has a name of its
+            own: not `IMAGE`.
         split: hash buckets in the order of the splits; for "time" and "parts" only the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
             first moment, None for the earliest}}, {"row": True}, {"parts": {split: part}}.
@@ -116,6 +120,19 @@ class Options:
     limits: SourceLimits = field(default_factory=SourceLimits)
     block_bytes: int = 4 * MEBIBYTE
     inferred_blocks: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that the class of an image gets a feature of its own.
+
+        Raises:
+            ComponentError: it would get that of the image, or one without a name.
+        """
+        if self.format in OF_IMAGES and (self.label == IMAGE or not self.label.strip()):
+            raise ComponentError(
+                f"label = {self.label!r}: with the format {self.format} it names the feature of an image's "
+                f"class, beside {IMAGE!r}, the image",
+                hint="choose another name, such as 'label'",
+            )
 
     def to_json(self) -> dict[str, object]:
         """Return the options in JSON types; `from_json` reads them back."""

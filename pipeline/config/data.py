@@ -7,6 +7,8 @@ from pydantic import Field, field_validator, model_validator
 
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.options import (
+    IMAGE,
+    OF_IMAGES,
     Compression,
     NumberFormat,
     Options,
@@ -260,6 +262,10 @@ class DataConfig(Section):
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
+        if self.format in OF_IMAGES and self.label == IMAGE:
+            raise KeyRuleError(
+                "is the image itself; name the feature of its class otherwise, as label", "label"
+            )
         if self.columns and self.label not in self.columns:
             raise KeyRuleError(f"does not name the label, {self.label!r}; add it", "columns")
         # Compared with the default, because a configuration that was dumped and read back has every key set.

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from slipway.components.errors import ComponentError
 from slipway.components.ingest import image_files
 from slipway.components.ingest.image_files import find_problem
+from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import SourceLimits
 
 PICTURE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (12, 10, 3), dtype=np.uint8))
@@ -26,6 +28,15 @@ def saved(picture, kind, **options):
 
 PNG, JPEG, GIF = (saved(PICTURE, kind) for kind in ("PNG", "JPEG", "GIF"))
 ANIMATION = saved(PICTURE.convert("P"), "GIF", save_all=True, append_images=FRAMES)
+
+
+@pytest.mark.parametrize("file_format", ["images", "npz"])
+@pytest.mark.parametrize("label", ["image", "", " "])
+def test_class_of_an_image_has_a_name_of_its_own(file_format, label):
+    with pytest.raises(ComponentError, match="names the feature of an image's class, beside 'image'"):
+        Options(format=file_format, label=label)
+    assert Options(format=file_format, label="images").label == "images"
+    assert Options(label="image").label == "image"
 
 
 def problem(data, name="cat/1.jpg", **limits):

@@ -774,6 +774,8 @@ def test_wrong_key_or_value_is_reported_with_line_value_rule_and_nearest(lines_o
         ("  label: tips", "  label: tips\n  numbers: {a: {clock: true, unit: h}}", "w.yaml:5: data.numbers.a.clock = true: cannot be combined with decimal, thousands or unit"),
         ("  label: tips", "  label: tips\n  numbers: {a: {decimal: ',', thousands: ','}}", "w.yaml:5: data.numbers.a.thousands = ',': is ',', as decimal is"),
         ("  label: tips", "  label: tips\n  format: tfrecord\n  unlabelled_rows: leave_out", "w.yaml:6: data.unlabelled_rows = 'leave_out': only rows of csv, jsonl, parquet and sql can be left out"),
+        ("  label: tips", "  label: image\n  format: images", "w.yaml:4: data.label = 'image': is the image itself; name the feature of its class otherwise, as label"),
+        ("  label: tips", "  label: image\n  format: npz", "w.yaml:4: data.label = 'image': is the image itself"),
         ("  label: tips", "  label: tips\n  split_by: {row: false}", "w.yaml:5: data.split_by.row = "),
         ("  label: tips", "  label: tips\n  split_by: {time: b}", "w.yaml:5: data.split_by: time and starts belong together"),
         ("  label: tips", "  label: tips\n  split_by: {time: b, starts: {train: 1, eval: 2}}", "w.yaml:5: data.split_by.starts: must hold null for the earliest split"),
