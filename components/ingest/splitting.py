@@ -1,5 +1,6 @@
 """Assigns rows to splits: by a hash (of the record, a key or the place), by time, or by the file's parts."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ class _KeyHash:
         return {}
 
     def assign(self, rows: SplitRows) -> Splits:
-        encoded = self._keys(firsts(rows.values)).dictionary_encode()
+        encoded = self._keys(firsts(rows.values), rows).dictionary_encode()
         keys = encoded.dictionary.to_pylist()
         # Rows without a key all get the same split, as in TFX: their Feature is an empty list.
         digests = [sha256(key_feature(key)).digest() for key in keys] + [sha256(self.missing).digest()]
@@ -146,7 +147,7 @@ class _KeyHash:
         assigned: Splits = found[indices]
         return assigned
 
-    def _keys(self, values: pa.Array) -> pa.Array:
+    def _keys(self, values: pa.Array, rows: SplitRows) -> pa.Array:
         """Return the values; numbers such as 12.0, as some programs write IDs, as whole numbers."""
         if pa.types.is_null(values.type):  # Arrow counts a missing value of no type as a key
             return values.cast(pa.int64())
@@ -155,14 +156,23 @@ class _KeyHash:
         try:
             return values.cast(pa.int64())
         except pa.ArrowInvalid:
-            least, beyond = -(2.0**63), 2.0**63
-            known = (each for each in values.to_pylist() if each is not None)
-            wrong = next(each for each in known if not (each.is_integer() and least <= each < beyond))
-            what = "numbers beyond 64 bits" if wrong.is_integer() else "fractions"
+            numbered = zip(rows.numbers.tolist(), values.to_pylist(), strict=True)
+            row, wrong = next(each for each in numbered if each[1] is not None and not _is_key(each[1]))
             raise ComponentError(
-                f"data.split_by.key: column {self.column!r} holds {what} ({wrong})",
-                hint="choose whole numbers or text",
+                f"data.split_by.key: row {row + 1:,} of {rows.file} has {wrong} in column {self.column!r}, "
+                f"{_no_key(wrong)}",
+                hint="use a column of whole numbers or text; rows with no value at all are all in one split",
             ) from None
+
+
+def _is_key(number: float) -> bool:
+    return number.is_integer() and -(2.0**63) <= number < 2.0**63
+
+
+def _no_key(number: float) -> str:
+    if math.isnan(number) or math.isinf(number):
+        return "which is no number that rows can share"
+    return "a number beyond 64 bits" if number.is_integer() else "a fraction"
 
 
 @dataclass(frozen=True)

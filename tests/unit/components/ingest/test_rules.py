@@ -138,7 +138,7 @@ def test_rows_without_a_label_are_left_out_and_counted_where_the_workload_says_s
     ("split_by", "message"),
     [
         ({"key": "b"}, "names the column 'b', which is not there"),
-        ({"key": "x"}, "column 'x' holds fractions"),
+        ({"key": "x"}, r"row 1 of in\.csv has 1\.5 in column 'x', a fraction"),
         ({"time": "a", "starts": {"train": None, "eval": "2024"}}, "'2024' cannot be compared with 'a'"),
     ],
 )

@@ -73,21 +73,23 @@ def test_ids_that_a_program_wrote_as_fractions_are_the_same_keys_as_whole_number
     assert assigned(fractions, split_by={"key": "x"}) == assigned(whole, split_by={"key": "n"})
     first, _ = assigned(pa.array([7.0, None]), split_by={"key": "x"})
     assert [first] == assigned(pa.array([7]), split_by={"key": "n"})
-    with pytest.raises(ComponentError, match=r"'x' holds fractions \(1.5\)\nhint: choose whole numbers"):
+    with pytest.raises(
+        ComponentError, match=r"row 3 of a\.csv has 1\.5 in column 'x', a fraction\nhint: use"
+    ):
         assigned(pa.array([1.0, None, 1.5]), split_by={"key": "x"})
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (1e30, "numbers beyond 64 bits (1e+30)"),
-        (2.0**63, "numbers beyond 64 bits (9.223372036854776e+18)"),
-        (math.inf, "fractions (inf)"),
-        (math.nan, "fractions (nan)"),
+        (1e30, "1e+30 in column 'x', a number beyond 64 bits"),
+        (2.0**63, "9.223372036854776e+18 in column 'x', a number beyond 64 bits"),
+        (math.inf, "inf in column 'x', which is no number that rows can share"),
+        (math.nan, "nan in column 'x', which is no number that rows can share"),
     ],
 )
 def test_numbers_that_are_no_keys_are_refused_with_what_they_are(value, words):
-    with pytest.raises(ComponentError, match=re.escape(f"column 'x' holds {words}")):
+    with pytest.raises(ComponentError, match=re.escape(f"data.split_by.key: row 3 of a.csv has {words}")):
         assigned(pa.array([1.0, None, value]), split_by={"key": "x"})
 
 
