@@ -36,6 +36,7 @@ _NO_SQL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|--[
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _PATTERN = re.compile(r"[*?\[]")
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
+_NOT_KEPT = ("time with time zone", "bit", "bignum")
 _SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -163,7 +164,9 @@ def _write(
 ) -> "tuple[pa.Schema, int, list[Path]]":
     statement = _one_select(session.extract_statements(query))
     given = {name: value for name, value in values.items() if name in statement.named_parameters}
-    reader = session.sql(query, params=given or None).to_arrow_reader(_BATCH_ROWS)
+    relation = session.sql(query, params=given or None)
+    _check_kept(dict(zip(relation.columns, relation.types, strict=True)))
+    reader = relation.to_arrow_reader(_BATCH_ROWS)
     _check(reader.schema)
     return reader.schema, *write_parts(reader.schema, _batches(reader), folder)
 
@@ -302,6 +305,26 @@ def _one_select(statements: "Sequence[duckdb.Statement]") -> "duckdb.Statement":
         what = "a PIVOT, or several statements in one" if kind == "MULTI" else kind
         raise QueryError(f"the query is {what}; it must be one SELECT: a source is only read")
     return statements[0]
+
+
+def _check_kept(kinds: "Mapping[str, duckdb.sqltypes.DuckDBPyType]") -> None:
+    """Check that Arrow keeps the values: it drops the offset of a time, and has no bits."""
+    for name, kind in kinds.items():
+        in_list = kind.id == "list"
+        one = kind.children[0][1] if in_list else kind
+        if one.id == "array":
+            item = one.children[0][1]
+            raise QueryError(
+                f"the query gives a column {name!r} of arrays of one length, {kind}",
+                hint=f"make it text: to_json({_quoted(name)})"
+                if in_list
+                else f"make it a list: {_quoted(name)}::{item}[]",
+            )
+        if one.id in _NOT_KEPT:
+            raise QueryError(
+                f"the query gives a column {name!r} of {kind}, whose values would not be kept as they are",
+                hint=f"make it text: {_quoted(name)}::VARCHAR{'[]' if in_list else ''}",
+            )
 
 
 def _check(schema: "pa.Schema") -> None:

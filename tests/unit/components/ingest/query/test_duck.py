@@ -278,6 +278,26 @@ def test_a_wrong_query_is_refused_and_writes_nothing(ask, trips, tmp_path, query
     assert not (tmp_path / "written").exists()
 
 
+@pytest.mark.parametrize(
+    ("value", "words", "remedy"),
+    [
+        ("[1, 2]::INTEGER[2]", "arrays of one length, INTEGER[2]", 'make it a list: "v"::INTEGER[]'),
+        ("[[1]::INTEGER[1]]", "arrays of one length, INTEGER[1][]", 'make it text: to_json("v")'),
+        ("'12:00:00+02'::TIMETZ", "TIME WITH TIME ZONE, whose values", 'make it text: "v"::VARCHAR'),
+        ("'101'::BIT", "BIT, whose values would not be kept", 'make it text: "v"::VARCHAR'),
+        ("['101'::BIT]", "BIT[], whose values would not be kept", 'make it text: "v"::VARCHAR[]'),
+        ("1::BIGNUM", "BIGNUM, whose values would not be kept", 'make it text: "v"::VARCHAR'),
+    ],
+)
+def test_a_type_that_would_change_its_values_is_refused_with_the_cast(ask, value, words, remedy):
+    with pytest.raises(QueryError) as caught:
+        ask(f"SELECT {value} AS v")
+    assert f"the query gives a column 'v' of {words}" in caught.value.message
+    assert caught.value.hint == remedy
+    cast = remedy.partition(": ")[2].replace('"v"', f"({value})")
+    assert ask(f"SELECT {cast} AS v")[0].rows == 1
+
+
 @pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test
 @pytest.mark.parametrize("query", ["SELECT max(h) AS h FROM {all}", "FROM {all} WHERE h = 7"])
 def test_an_interrupt_ends_a_long_query(ask, query):
