@@ -370,28 +370,35 @@ def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
         [[0, 1], [0, 0], [1, 0], [0, 1]],
         [[0.5, 2], [0, 1], [0, 0]],
         [[float("nan"), 0], [0, 1]],
+        [[1, 0], [0, 1], [0, 1], [-1, 7]],
+        [[1, 0], [0, 1], [0, 1], [float("nan"), 7]],
     ],
 )
-def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors):
+@pytest.mark.parametrize("last", [None, 0.0, 3.0])
+def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors, last):
+    """With the weight of the last row, if rows have weights; the others weigh 1."""
     from slipway.components.evaluator.judged import Judged
     from slipway.components.evaluator.metric_values import results
     from slipway.components.evaluator.request import ModelRequest, Request
     from slipway.components.evaluator.tally import Tally
     from slipway.components.model_gate.label_statistics_metric import LabelStatisticsMetric
 
-    [computation] = LabelStatisticsMetric().computations(example_weighted=False)
+    weights = None if last is None else np.array([1.0] * (len(vectors) - 1) + [last])
+    [computation] = LabelStatisticsMetric().computations(example_weighted=weights is not None)
     counted = [computation.combiner.create_accumulator() for _ in range(2)]
     for place, vector in enumerate(vectors):
-        computation.combiner.add_input(counted[place % 2], SimpleNamespace(labels=np.array(vector, float)))
+        weight = np.ones(1) if weights is None else weights[[place]]
+        row = SimpleNamespace(labels=np.array(vector, float), example_weights=weight)
+        computation.combiner.add_input(counted[place % 2], row)
     theirs = computation.combiner.extract_output(computation.combiner.merge_accumulators(counted))
     asked = Request(
-        models=(ModelRequest("", "label", is_baseline=False),),
+        models=(ModelRequest("", "label", is_baseline=False, weight="" if weights is None else "w"),),
         slices=((),),
         metrics={"cosine_similarity": "CosineSimilarity"},
         label_statistics=True,
     )
     tally = Tally(asked)
-    tally.add({}, [Judged(np.array(vectors, float), np.ones((len(vectors), 2)))], first=0)
+    tally.add({}, [Judged(np.array(vectors, float), np.ones((len(vectors), 2)), weights)], first=0)
     ours = {
         name: value for (_, name), value in results(asked, tally)[()].items() if name != "cosine_similarity"
     }

@@ -253,6 +253,21 @@ def test_vectors_with_one_at_most_are_classes_and_those_of_zeros_are_none():
     assert found["label_majority_share"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize("garbage", [-1.0, 0.5, np.nan])
+def test_row_that_weighs_nothing_does_not_make_numbers_of_classes(garbage):
+    """As numbers, the elements of one-hot vectors are mostly 0: that were the majority to beat."""
+    weights = np.array([1.0, 1.0, 2.0, 1.0, 0.0])
+    one_hot = np.eye(3)[[0, 1, 1, 2, 0]]
+    spoiled = np.where(weights[:, None] == 0, garbage, one_hot)
+    asked = replace(request("categorical_accuracy", label_statistics=True), models=WEIGHTED)
+    found, expected = (
+        values(asked, tallied(asked, labels=each, answers=np.ones((5, 3)), weights=weights))[()]
+        for each in (spoiled, np.where(weights[:, None] == 0, 0, one_hot))
+    )
+    assert str(found) == str(expected)
+    assert (found["label_majority"], found["label_majority_share"]) == (1.0, 3 / 5)
+
+
 def test_answers_that_are_no_number_are_counted_and_left_out():
     asked = request("binary_accuracy", **ALL)
     answers = np.where(LABELS == 0, np.nan, ANSWERS)
