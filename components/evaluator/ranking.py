@@ -1,8 +1,8 @@
 """Measures how well rows are ranked within groups, such as search results: NDCG, reciprocal rank. Pure.
 
 The rows of a group may lie in any file, so rows are kept until all have been read: 40 bytes each, and 140 at
-most while they are ranked. A group's weight is the mean weight of its rows. A group without a label above 0
-is left out, because all its orders are equally good.
+most while they are ranked. Rows of weight 0 are not ranked; a group's weight is the mean weight of the
+others. A group without a label above 0 is left out, because all its orders are equally good.
 
 Sources: K. Järvelin, J. Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM Transactions on
 Information Systems 20 (2002), with the label itself as gain. All orders of equal answers are equally
@@ -121,7 +121,7 @@ class RankedRows:
         self._sorted: _Sorted | None = None
 
     def add(self, groups: Array, labels: Floats, answers: Floats, weights: Floats, at: Memberships) -> None:
-        """Keep rows.
+        """Keep rows; those that weigh nothing are not ranked, as nothing is known of their relevance.
 
         Args:
             groups: the group of each row, see `group_numbers`.
@@ -138,8 +138,9 @@ class RankedRows:
                 "labels of 0 or more",
                 hint="check transform.label",
             )
-        rows = at.rows
-        self._keep((at.slices, groups[rows], labels[rows], answers[rows], weights[rows]))
+        counts = weights[at.rows] > 0
+        rows = at.rows[counts]
+        self._keep((at.slices[counts], groups[rows], labels[rows], answers[rows], weights[rows]))
 
     def merge(self, other: "RankedRows", places: Ints) -> None:
         """Add rows kept elsewhere. Raises the errors of `add`.

@@ -172,10 +172,28 @@ def test_row_that_weighs_nothing_may_have_any_label():
         tally.add(columns, judged, first=0)
         return str(results(ASKED, tally))
 
-    assert of(spoiled) == of(np.where(WEIGHTS == 1, 0.0, LABELS))
+    assert of(spoiled) == of(np.where(WEIGHTS == 1, 0.0, LABELS)) == of(LABELS)
     weights = None
     with pytest.raises(ComponentError, match="a label of the eval split is -1, but ranking needs"):
         of(spoiled)
+
+
+def test_row_that_weighs_nothing_takes_no_place_in_its_group():
+    """Nothing is known of its relevance: a model that puts it first ranks the others no worse."""
+    asked = replace(ASKED, label_statistics=True)
+
+    def of(rows):
+        labels, scores, weights = np.array(rows).T
+        tally = Tally(asked)
+        columns = {"query": column(np.zeros(len(rows), int)), "side": column(np.zeros(len(rows), int))}
+        tally.add(columns, [Judged(labels[:, None], scores[:, None], weights)] * 2, first=0)
+        return {name: value for name, value in results(asked, tally)[()].items() if name[1] != "label_count"}
+
+    known = [(1.0, 0.8, 2.0), (0.0, 0.5, 3.0)]
+    found = of([(1.0, 0.9, 0.0), *known, (0.0, 0.1, 0.0)])
+    assert found == of(known)
+    assert (found["candidate", "ndcg"], found["candidate", "mean_reciprocal_rank"]) == (1.0, 1.0)
+    assert found["candidate", "label_random_mean_reciprocal_rank"] == 0.75
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
