@@ -25,8 +25,8 @@ _EPSILON = 1e-7
 
 # By metric class, the field of `LabelStatistics` that holds the expected value of a random order.
 _RANDOM = {each.class_name: str(each.trivial) for each in BY_CLASS.values() if each.outputs == "ranks"}
-# Metric classes that divide by the number of rows of one kind, which may be 0.
-_MAY_LACK = {name for name, each in BY_CLASS.items() if each.confusion or each.skips_zeros}
+# Metric classes that divide by the number of rows of one kind, or of groups, which may be 0.
+_MAY_LACK = RANKS | {name for name, each in BY_CLASS.items() if each.confusion or each.skips_zeros}
 
 Name = tuple[str, str]
 """The names of a model and a metric."""
@@ -93,9 +93,9 @@ def _means(
 ) -> list[float]:
     """Return the mean of a metric over a model's outputs, for each slice.
 
-    An output is left out if the slice has nothing to count for it, such as a recall without positives or an
-    area over labels of one class; the mean is NaN if none is left. Any other NaN comes from the model's
-    answers, and makes the mean NaN, too.
+    An output is left out if the slice has nothing to count for it, such as a recall without positives, ranks
+    without a label above 0, or an area over labels of one class; the mean is NaN if none is left. Any other
+    NaN comes from the model's answers, and makes the mean NaN, too.
     """
     heads = [
         (asked, counted)

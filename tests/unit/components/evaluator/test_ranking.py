@@ -196,6 +196,27 @@ def test_row_that_weighs_nothing_takes_no_place_in_its_group():
     assert found["candidate", "label_random_mean_reciprocal_rank"] == 0.75
 
 
+def test_output_without_a_label_to_rank_in_a_slice_is_not_in_the_mean_there():
+    asked = replace(
+        ASKED,
+        models=tuple(ModelRequest("", name, is_baseline=False, output=name) for name in "ab"),
+        metrics={f"{name}/ndcg": "GroupNDCG" for name in "ab"},
+        averages={"ndcg": "GroupNDCG"},
+    )
+    of = column(np.array([0, 0, 1, 1]))
+    scores = np.array([[0.1], [0.3], [0.4], [0.2]])
+    tally = Tally(asked)
+    labels = (np.array([[1.0], [0.0], [1.0], [0.0]]), np.array([[1.0], [0.0], [0.0], [0.0]]))
+    tally.add({"query": of, "side": of}, [Judged(each, scores) for each in labels], first=0)
+    found = {key: each["", "ndcg"] for key, each in results(asked, tally).items()}
+    second = 1 / math.log2(3)
+    assert found == {
+        (): pytest.approx(((1 + second) / 2 + second) / 2),
+        (("side", 0),): pytest.approx(second),
+        (("side", 1),): 1.0,
+    }
+
+
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_what_a_random_order_has_is_reported_beside_the_labels(weights):
     asked = replace(ASKED, label_statistics=True)
