@@ -141,6 +141,7 @@ def test_what_a_workload_asks_for_is_known():
         (with_metric(class_name="ExampleCount", config='{"name": "rows"}'), "it has ExampleCount twice"),
         (with_metric(class_name="Recall", config='{"name": ""}'), "it has Recall with the name ''"),
         (with_metric(class_name="Recall", config='{"name": "_r"}'), "it has Recall with the name '_r'"),
+        (with_metric(class_name="Recall", config='{"name": "a/r"}'), "it has Recall with the name 'a/r'"),
         (
             with_metric(class_name="Recall", config='{"name": "answers"}'),
             "it has Recall with the name 'answers'",
