@@ -4,7 +4,11 @@ They are downloaded whole, at the generation that was listed, and verified by ch
 does not verify partial reads.
 """
 
+import gzip
 import os
+import shlex
+import shutil
+import zlib
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 60.0  # per request; the client retries transient failures
 _RETRY_S = 300.0
+_CHUNK_BYTES = 1 << 20
 
 
 def list_objects(pattern: str) -> list[StoredFile]:
@@ -36,7 +41,13 @@ def list_objects(pattern: str) -> list[StoredFile]:
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         raise _refused(pattern, error) from error
     return [
-        StoredFile(f"{GS}{bucket}/{blob.name}", blob.size or 0, blob.generation or 0, blob.crc32c or "")
+        StoredFile(
+            f"{GS}{bucket}/{blob.name}",
+            blob.size or 0,
+            blob.generation or 0,
+            blob.crc32c or "",
+            is_packed=blob.content_encoding == "gzip",
+        )
         for blob in blobs
         if matches(blob.name, path) and not blob.name.endswith("/")
     ]
@@ -69,7 +80,9 @@ def download(file: StoredFile, path: Path) -> None:
     blob = _client().bucket(bucket).blob(name, generation=file.generation)
     try:
         with told_wait(file.name, limit_s=_RETRY_S, arrived=partial(size_bytes, path)):
-            blob.download_to_filename(str(path), checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry())
+            blob.download_to_filename(
+                str(path), raw_download=file.is_packed, checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry()
+            )
     except NotFound as error:
         raise FileError(
             f"{file.name} was deleted or replaced after it was listed (generation {file.generation})",
@@ -83,6 +96,24 @@ def download(file: StoredFile, path: Path) -> None:
         raise _refused(file.name, error) from error
     if (size := path.stat().st_size) != file.size_bytes:
         raise FileError(f"{file.name} has {file.size_bytes} bytes, but {size} arrived", hint="run again")
+    if file.is_packed and path.suffix.lower() != ".gz":
+        _unpack(path, file)
+
+
+def _unpack(path: Path, file: StoredFile) -> None:
+    """Replace a file by what is in it: what other programs get from the store."""
+    unpacked = path.with_name("unpacked")
+    try:
+        with gzip.open(path) as source, unpacked.open("wb") as target:
+            shutil.copyfileobj(source, target, _CHUNK_BYTES)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FileError(
+            f"{file.name} is not compressed with gzip, as its Content-Encoding says: {error}",
+            hint=f"gcloud storage objects update --clear-content-encoding {shlex.quote(file.name)}",
+        ) from error
+    except OSError as error:
+        raise FileError(f"{unpacked} cannot be written: {error}", hint="check its disk") from error
+    unpacked.replace(path)
 
 
 def _client() -> "Client":

@@ -32,6 +32,8 @@ class StoredFile:
         checksum: what an object's store reports of its content: the crc32c in Cloud Storage, the ETag on S3
             and Azure, on the Hugging Face Hub a digest of it; empty for a file on disk.
         part: the part of it to read, if not all.
+        is_packed: whether Cloud Storage keeps it compressed, `Content-Encoding: gzip`, and hands it out
+            unpacked; its size and checksum are of what is kept.
     """
 
     name: str
@@ -39,6 +41,7 @@ class StoredFile:
     generation: int = 0
     checksum: str = ""
     part: FilePart | None = None
+    is_packed: bool = False
 
     @property
     def read_bytes(self) -> int:
