@@ -48,7 +48,7 @@ SLICES = {
         ("v6e-8", 8, 1, "2x4"),
     )
 }
-EXPECTED = ("too_small", "backend", "interpreter")
+EXPECTED = ("too_small", "loop", "backend", "interpreter")
 """Rules whose findings are about the question or this machine, not about a fault of the model."""
 
 

@@ -22,6 +22,7 @@ UNLIKE_ALL = {
     "float32": "they compute in bfloat16",
     "float64": "they compute in bfloat16",
     "long_loop": "they have no long loop",
+    "loop": "they have no loop whose turns the compiler does not count",
     "run_eagerly": "they are compiled whole",
 }
 """By rule: why a step with a finding of that rule is not comparable to the rows of the table."""

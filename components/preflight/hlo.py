@@ -17,6 +17,8 @@ _COLLECTIVE = re.compile(
 )
 _ARRAY = re.compile(r"(?P<type>[a-z]+\d*)\[(?P<sizes>[\d,]*)\]")
 _NAME = re.compile(r"[\w.-]+")
+BEGINS = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.-]+) \(.*\) -> .*\{$")
+"""The line that begins a part of a program, a computation."""
 _LISTED = re.compile(r"replica_groups=\{\{([\d,]+)\}")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)+)\}")
 _IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
@@ -33,22 +35,27 @@ class Sent:
         members: the devices of its first group, as positions in the program's list of devices, which are
             those that send each other something; empty if it is all of them, or the text does not say.
         pairs: of a collective-permute instead, which device sends to which.
+        computation: the part of the program that it is in, by which `hlo_loops` says how often it is run.
     """
 
     kind: str
     result_bytes: int
     members: tuple[int, ...] = ()
     pairs: tuple[tuple[int, ...], ...] = ()
+    computation: str = ""
 
 
 def collectives(text: str) -> Iterator[Sent]:
-    """Yield the collectives of a program, in its order; one inside a loop once, however often it turns.
+    """Yield the collectives of a program, in its order; one inside a loop once, with where it is.
 
     Args:
         text: the text of the optimised program, from `compiled.as_text()`.
     """
     started: dict[str, Sent] = {}
+    computation = ""
     for line in text.splitlines():
+        if begins := BEGINS.match(line):
+            computation = begins["name"]
         found = _COLLECTIVE.search(line)
         if found is None:
             continue
@@ -57,6 +64,7 @@ def collectives(text: str) -> Iterator[Sent]:
             result_bytes=_size_bytes(found["shape"]),
             members=_members(line),
             pairs=_pairs(line),
+            computation=computation,
         )
         if found["phase"] == "-start":
             started[found["name"]] = sent

@@ -4,12 +4,13 @@ The program is read through its methods only; JAX is not imported.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from slipway.components.preflight.hlo import collectives
+from slipway.components.preflight.hlo_loops import Loops
 from slipway.components.preflight.memory_fit import WITHIN_THE_CHIP, held_bytes, shortage
-from slipway.components.preflight.question_and_answer import Collective, Compiled, Slice
+from slipway.components.preflight.question_and_answer import Collective, Compiled, Loop, Slice
 from slipway.components.preflight.torus import span
 from slipway.components.preflight.traced_program import layer_of
 
@@ -63,43 +64,76 @@ _REFUSALS = (
 """The compiler's refusals that have words, in the order in which they are asked."""
 
 
+_WITHIN = 1.01
+"""Our count of a program's matrix operations holds if it exceeds the compiler's by no more, counted alike."""
+
+
 def program_costs(
-    program: Any, *, batch_size: int, where: Slice, devices: Sequence[Any], compile_s: float = 0.0
+    program: Any,
+    *,
+    batch_size: int,
+    where: Slice,
+    devices: Sequence[Any],
+    layers: Collection[str] = (),
+    compile_s: float = 0.0,
 ) -> Compiled:
     """Count what a compiled JAX program holds, computes, moves and sends.
 
-    For the CPU, memory and collectives are not counted.
+    For the CPU, memory, collectives and the turns of loops are not counted.
 
     Args:
         program: a `jax.stages.Compiled`.
         batch_size: the global batch that it was compiled for.
         where: the slice; the generation "" means the CPU.
         devices: the devices that it was compiled for, in the order of its mesh.
+        layers: the names of the model's layers.
     """
     is_tpu = bool(where.generation)
     cost = program.cost_analysis()
-    sent = tuple(_collectives(program.as_text(), where, list(devices))) if is_tpu else ()
+    text = program.as_text() if is_tpu else ""
+    loops, flops = Loops(text), cost.get("flops", 0.0)
+    counted_once = loops.matrix_flops(once=True)
+    is_counted = counted_once <= _WITHIN * flops
+    times = loops.times if is_counted else {}
+    sent = tuple(_collectives(text, where, list(devices), times)) if is_tpu else ()
     return Compiled(
         batch_size=batch_size,
         peak_bytes=held_bytes(program.memory_analysis()) if is_tpu else 0,
         available_bytes=where.memory_bytes,
-        flops=cost.get("flops", 0.0),
+        flops=flops + (loops.matrix_flops() - counted_once if is_counted else 0),
         moved_bytes=cost.get("bytes accessed", 0.0),
         collective_bytes=sum(each.result_bytes for each in sent),
         collectives=sent,
+        loops=tuple(_of_the_user(loops, layers, is_counted=is_counted)),
         compile_s=compile_s,
     )
 
 
-def _collectives(text: str, where: Slice, devices: Sequence[Any]) -> Iterator[Collective]:
-    """Yield the collectives of a program, those of one kind and of groups that lie alike as one."""
+def _of_the_user(loops: Loops, layers: Collection[str], *, is_counted: bool) -> Iterator[Loop]:
+    """Yield the loops that JAX was asked for, those of a layer that turn alike as one: there and back."""
+    asked_for = [each for each in loops.found if each.name.rpartition("/")[2] == "while"]
+    yield from dict.fromkeys(
+        Loop(layer=layer_of(each.name, layers), turns=each.turns if is_counted else None)
+        for each in asked_for
+        if each.turns is None or each.turns > 1
+    )
+
+
+def _collectives(
+    text: str, where: Slice, devices: Sequence[Any], times: Mapping[str, int]
+) -> Iterator[Collective]:
+    """Yield the collectives of a program, those of one kind and of groups that lie alike as one.
+
+    Args:
+        times: how often the parts of the program are run, by name; once if it is not there.
+    """
     found: dict[tuple[Any, ...], list[int]] = {}
     for sent in collectives(text):
         groups = sent.pairs or (sent.members or range(len(devices)),)
         spans = [span([devices[each].coords for each in group], where.topology) for group in groups]
         # Of pairs, those that are farthest from each other take longest.
         key = (sent.kind, len(groups[0]), max(spans, key=lambda each: each.hops))
-        found.setdefault(key, []).append(sent.result_bytes)
+        found.setdefault(key, []).extend([sent.result_bytes] * times.get(sent.computation, 1))
     for (kind, members, taken), sizes in found.items():
         yield Collective(
             kind=kind,

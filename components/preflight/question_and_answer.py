@@ -57,6 +57,20 @@ class Collective:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Loop:
+    """A loop of the user's code in the compiled step.
+
+    Attributes:
+        layer: the name of the layer that it is in; "" if it is in none.
+        turns: how often its body's matrix products and collectives are counted in one step; None if its
+            turns are unknown, and they are counted once.
+    """
+
+    layer: str
+    turns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class MeshAxis:
     """One axis of the mesh of devices, as it lies on the slice.
 
@@ -132,10 +146,12 @@ class Compiled:
         peak_bytes: the memory needed on one device; if the step does not fit, as reported by the compiler, 0
             if it reports no number.
         available_bytes: the memory of one device that the compiler may use; 0 if unknown.
-        flops: the operations of one device in one step.
-        moved_bytes: the bytes that one device reads and writes in one step, by the compiler's count.
+        flops: the operations of one device in one step, those of matrices in each turn of a loop.
+        moved_bytes: the bytes that one device reads and writes in one step, by the compiler's count: those in
+            the body of a loop once.
         collective_bytes: the bytes of one device's collectives (all-reduce and the like) in one step.
         collectives: these collectives, by kind and group.
+        loops: the loops of the user's code, of which the compiler counts one turn.
     """
 
     batch_size: int
@@ -150,13 +166,15 @@ class Compiled:
     moved_bytes: float = 0.0
     collective_bytes: int = 0
     collectives: tuple[Collective, ...] = ()
+    loops: tuple[Loop, ...] = ()
     compile_s: float = 0.0
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Compiled":
         """Read the plain values of `asdict`."""
         sent = tuple(Collective(**each) for each in values["collectives"])
-        return cls(**{**values, "collectives": sent})
+        loops = tuple(Loop(**each) for each in values.get("loops", ()))
+        return cls(**{**values, "collectives": sent, "loops": loops})
 
     @property
     def compiles(self) -> bool:

@@ -9,7 +9,7 @@ from slipway.components.preflight.chip_specs import CHIPS, GIB
 from slipway.components.preflight.finding import Evidence, Finding
 from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.padding import wastes
-from slipway.components.preflight.question_and_answer import Answer, Compiled, Question
+from slipway.components.preflight.question_and_answer import Answer, Compiled, Loop, Question
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
 _BY_THE_COMPILER = "fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy"
@@ -292,8 +292,43 @@ def _padding(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def _loops(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.answer is None or not evidence.answer.step.loops:
+        return
+    places = {each.name: each.place for each in evidence.answer.layers}
+    counted, unknown = (
+        [each for each in evidence.answer.step.loops if (each.turns is None) == is_unknown]
+        for is_unknown in (False, True)
+    )
+
+    def named(loops: list[Loop]) -> str:
+        words = [
+            (f"layer {places.get(each.layer, each.layer)}" if each.layer else "a loop in no layer")
+            + (f", {each.turns:,} turns" if each.turns else "")
+            for each in loops[:5]
+        ]
+        return "; ".join(words) + (f"; {len(loops) - 5} more" if len(loops) > 5 else "")
+
+    said = []
+    if counted:
+        said.append(
+            f"{named(counted)}: matrix products and what is sent are counted here in each turn, the bytes "
+            "moved once"
+        )
+    if unknown:
+        said.append(f"{named(unknown)}: how often is not known, and one turn is counted")
+    yield Finding(
+        rule="loop",
+        severity="note",
+        message=f"the compiler counts a loop's body once. {'. '.join(said)}. The real time and cost are "
+        f"{'far ' if unknown else ''}above the estimate",
+        remedy="measure some steps before you pay for many",
+    )
+
+
 def _too_small(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.step_s is not None and evidence.step_s < DISPATCH_S:
+    loops = evidence.answer.step.loops if evidence.answer else ()
+    if not loops and evidence.step_s is not None and evidence.step_s < DISPATCH_S:
         yield Finding(
             rule="too_small",
             severity="note",
@@ -313,6 +348,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _padding,
     *trait_rules.RULES,
     *input_and_runtime_rules.RULES,
+    _loops,
     _too_small,
     _fast,
     _compiler,

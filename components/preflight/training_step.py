@@ -67,6 +67,7 @@ class TrainingStep:
         except Exception as error:  # the user's code, which may take one batch size only
             reason = str(error).partition("\n")[0]
             return Compiled(batch_size=batch_size, error=f"it takes no batch of {batch_size}: {reason}")
+        layers = {each.name for each in self._model._flatten_layers(include_self=False)}
         try:
             lowered = traced.lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
             program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
@@ -75,7 +76,7 @@ class TrainingStep:
                 batch_size,
                 str(error),
                 compile_s=time.monotonic() - began,
-                layers={each.name for each in self._model._flatten_layers(include_self=False)},
+                layers=layers,
                 place_of=lambda operation: place_of(operation, traced.jaxpr.jaxpr, self._where),
             )
         compile_s = time.monotonic() - began
@@ -84,6 +85,7 @@ class TrainingStep:
             batch_size=batch_size,
             where=self._question.slice,
             devices=self._mesh.devices.flat,
+            layers=layers,
             compile_s=compile_s,
         )
 

@@ -47,6 +47,12 @@ def embedding_of_any_size(features, hyperparameters):
     return _finish(inputs, layers.GlobalAveragePooling1D()(table(inputs["x"])))
 
 
+def recurrent(features, hyperparameters):
+    inputs = _input(features)
+    rows = layers.Reshape((32, 8))(inputs["x"])
+    return _finish(inputs, layers.LSTM(128, unroll=hyperparameters["unroll"], name="turning")(rows))
+
+
 def unknown_shape(features, hyperparameters):
     inputs = {"x": keras.Input((None,), name="x")}
     hidden = layers.Reshape((-1, 1), name="column")(inputs["x"])

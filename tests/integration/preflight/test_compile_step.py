@@ -14,7 +14,7 @@ from slipway.components.preflight.expected import kind_of
 from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.published_steps import PUBLISHED
-from slipway.components.preflight.question_and_answer import Answer, Question, Slice
+from slipway.components.preflight.question_and_answer import Answer, Loop, Question, Slice
 from slipway.components.preflight.step_rules import findings
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
@@ -296,6 +296,21 @@ def test_a_slice_of_several_hosts_and_a_model_over_two_devices_compile(asked, tp
     # Each device updates all weights, whatever its part of the batch is.
     assert DENSE_FLOPS / 16 <= apart.step.flops <= 1.25 * DENSE_FLOPS / 16
     assert together.target == "tpu"
+
+
+def test_operations_of_a_recurrent_layer_are_those_of_all_its_turns(asked, tpu_python):
+    looped, unrolled = asked(
+        tpu_python,
+        [replace(question("recurrent"), hyperparameters={"unroll": unroll}) for unroll in (False, True)],
+    )
+
+    assert looped.step.loops == (Loop(layer="turning", turns=32),)
+    assert unrolled.step.loops == ()
+    # What is done element by element is counted once.
+    assert 0.9 * unrolled.step.flops <= looped.step.flops <= unrolled.step.flops
+    ((rule, message),) = found(question("recurrent"), looped)
+    assert rule == "loop"
+    assert "layer turning (preflight_models.py, line" in message
 
 
 # x @ w1 and x @ w1 @ w2 forward; the gradients of both weights and of the hidden values.

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 NOT_OF_A_MODEL = {
     "interpreter": "libtpu is what this machine lacks, and then no model is said to need anything",
+    "loop": "says what the estimate is worth; that it turns is no fault of the model",
     "not_compiled": "more time, another compiler, or steps that are Keras': all outside of the judged model",
     "too_small": "says what the estimate is worth; how large is enough depends on the compiler's counts",
 }

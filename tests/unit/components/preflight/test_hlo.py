@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from slipway.components.preflight.hlo import Sent, collectives
 
 PROGRAM = """
-ENTRY %main {
+ENTRY %main.1 (x: f32[16,128]) -> f32[] {
   %a = f32[16,128]{1,0:T(8,128)} all-reduce(f32[16,128]{1,0} %x), replica_groups={}
   %b = (f32[4]{0}, bf16[2,3]{1,0}) all-reduce(f32[4]{0} %y, bf16[2,3]{1,0} %z)
   %c.1 = (f32[8]{0}, f32[64]{0}) all-gather-start(f32[8]{0} %w), replica_groups={{0,2},{1,3}}
@@ -18,7 +20,10 @@ ENTRY %main {
 
 
 def test_each_collective_is_read_once_with_its_kind_its_bytes_and_its_group():
-    assert list(collectives(PROGRAM)) == [
+    found = list(collectives(PROGRAM))
+
+    assert {each.computation for each in found} == {"main.1"}
+    assert [replace(each, computation="") for each in found] == [
         Sent(kind="all-reduce", result_bytes=16 * 128 * 4),
         Sent(kind="all-reduce", result_bytes=4 * 4 + 6 * 2),
         Sent(kind="all-gather", result_bytes=64 * 4, members=(0, 2)),

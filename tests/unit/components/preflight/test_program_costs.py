@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from slipway.components.preflight.program_costs import WITHOUT_EACH, program_costs, refusal
-from slipway.components.preflight.question_and_answer import Slice
+from slipway.components.preflight.question_and_answer import Loop, Slice
 
 ONE = Slice(name="v5e-4", generation="v5e", devices=4, topology="2x2", memory_bytes=2**34)
 TEXT = """
@@ -44,6 +44,59 @@ def test_memory_and_collectives_of_a_cpu_say_nothing_of_a_tpu(program):
     costs = program_costs(program, batch_size=64, where=replace(ONE, generation=""), devices=devices())
 
     assert (costs.peak_bytes, costs.collectives, costs.flops) == (0, (), 8.0)
+
+
+LOOP = """
+%body (b: (s32[], f32[8,4])) -> (s32[], f32[8,4]) {
+  %b = (s32[], f32[8,4]{1,0}) parameter(0)
+  %i = s32[] get-tuple-element(%b), index=0
+  %x = f32[8,4]{1,0} get-tuple-element(%b), index=1
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  %y = f32[8,8]{1,0} dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  %sum = f32[8,4]{1,0} all-reduce(%x), replica_groups={{0,1,2,3}}, to_apply=%add
+  ROOT %all = (s32[], f32[8,4]{1,0}) tuple(%next, %x)
+}
+
+%ends (c: (s32[], f32[8,4])) -> pred[] {
+  %c = (s32[], f32[8,4]{1,0}) parameter(0)
+  %j = s32[] get-tuple-element(%c), index=0
+  %last = s32[] constant(30)
+  ROOT %lt = pred[] compare(%j, %last), direction=LT
+}
+
+ENTRY %main (x.1: f32[8,4]) -> f32[8,4] {
+  %x.1 = f32[8,4]{1,0} parameter(0)
+  %zero = s32[] constant(0)
+  %begun = (s32[], f32[8,4]) tuple(%zero, %x.1)
+  %a = (s32[], f32[8,4]) while(%begun), condition=%ends, body=%body, metadata={op_name="jvp(lstm)/while"}
+  %b.1 = (s32[], f32[8,4]) while(%a), condition=%ends, body=%body, metadata={op_name="lstm/while"}
+  %c.1 = (s32[], f32[8,4]) while(%begun), condition=%ends, body=%body, metadata={op_name="jit/sort"}
+  ROOT %d = f32[8,4]{1,0} get-tuple-element(%a), index=1
+}
+"""
+
+
+def test_turns_of_a_loop_are_counted_and_those_of_the_users_are_told(program):
+    program.as_text = lambda: LOOP
+    program.cost_analysis = lambda: {"flops": 600.0, "bytes accessed": 9.0}
+
+    costs = program_costs(program, batch_size=64, where=ONE, devices=devices(), layers={"lstm"})
+
+    assert costs.flops == 600 + 29 * 2 * 8 * 8 * 4
+    assert [(each.count, each.result_bytes) for each in costs.collectives] == [(30, 30 * 8 * 4 * 4)]
+    # The second begins where the first has ended.
+    assert costs.loops == (Loop(layer="lstm", turns=30), Loop(layer="lstm", turns=None))
+
+
+def test_turns_are_not_counted_where_our_count_is_not_the_compilers(program):
+    program.as_text = lambda: LOOP
+
+    costs = program_costs(program, batch_size=64, where=ONE, devices=devices(), layers={"lstm"})
+
+    assert (costs.flops, costs.moved_bytes) == (8.0, 9.0)
+    assert [each.count for each in costs.collectives] == [1]
+    assert costs.loops == (Loop(layer="lstm", turns=None),)
 
 
 def test_refusal_for_lack_of_memory_has_its_numbers_and_the_layer():

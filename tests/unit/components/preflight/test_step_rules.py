@@ -1,8 +1,9 @@
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
-from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
+from slipway.components.preflight.question_and_answer import Compiled, Layer, Loop, Slice
 from slipway.components.preflight.step_rules import findings
 
 FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
@@ -266,3 +267,18 @@ def test_a_python_that_has_what_its_backend_needs_is_right(case):
 def test_many_bytes_in_files_of_a_good_size_and_few_bytes_in_small_ones_are_right(case):
     assert findings(case(train_files=40, train_bytes=2**32)) == ()
     assert findings(case(train_files=4000, train_bytes=2**20)) == ()
+
+
+def test_loops_are_told_with_the_turns_that_are_counted_and_those_that_are_not(case):
+    loops = (Loop(layer="hidden", turns=1200), Loop(layer="output", turns=None), Loop(layer="", turns=3))
+    step = Compiled(batch_size=1024, peak_bytes=2**20, flops=1e9, moved_bytes=1e7, loops=loops)
+
+    # Of a step that takes longer than estimated, it is not said that it is too short.
+    (found,) = findings(case(step=step, step_s=5e-6))
+
+    assert (found.rule, found.severity) == ("loop", "note")
+    assert "layer hidden, 1,200 turns; a loop in no layer, 3 turns: matrix products" in found.message
+    assert "layer output: how often is not known" in found.message
+    (known,) = findings(case(step=replace(step, loops=loops[:1])))
+    assert "not known" not in known.message
+    assert Compiled.from_json(json.loads(json.dumps(asdict(step)))) == step
