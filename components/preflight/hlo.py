@@ -9,6 +9,9 @@ import numpy as np
 
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "f32": 4, "s32": 4, "u32": 4}
 _BYTES |= {"f64": 8, "s64": 8, "u64": 8}
+_ALL_REDUCE_SCATTER = "all-reduce-scatter"
+"""libtpu's name of a computation that reduces an array and keeps this device's part: written as an all-reduce
+with a slice of it, and done as one reduce-scatter."""
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 """The operations by which devices send each other something."""
 # An asynchronous collective is counted at its `-done`: the shape of its start has operands and results.
@@ -17,7 +20,7 @@ _COLLECTIVE = re.compile(
 )
 _ARRAY = re.compile(r"(?P<type>[a-z]+\d*)\[(?P<sizes>[\d,]*)\]")
 _NAME = re.compile(r"[\w.-]+")
-BEGINS = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.-]+) \(.*\) -> .*\{$")
+BEGINS = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.-]+) \(.*\) -> (?P<result>.*) \{$")
 """The line that begins a part of a program, a computation."""
 _LISTED = re.compile(r"replica_groups=\{\{([\d,]+)\}")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)+)\}")
@@ -52,10 +55,10 @@ def collectives(text: str) -> Iterator[Sent]:
         text: the text of the optimised program, from `compiled.as_text()`.
     """
     started: dict[str, Sent] = {}
-    computation = ""
+    computation = result = ""
     for line in text.splitlines():
         if begins := BEGINS.match(line):
-            computation = begins["name"]
+            computation, result = begins["name"], begins["result"]
         found = _COLLECTIVE.search(line)
         if found is None:
             continue
@@ -66,6 +69,8 @@ def collectives(text: str) -> Iterator[Sent]:
             pairs=_pairs(line),
             computation=computation,
         )
+        if sent.kind == "all-reduce" and computation.startswith(_ALL_REDUCE_SCATTER):
+            sent = replace(sent, kind="reduce-scatter", result_bytes=_size_bytes(result))
         if found["phase"] == "-start":
             started[found["name"]] = sent
             continue

@@ -55,3 +55,26 @@ def test_groups_are_read_in_each_form_that_the_compiler_writes(groups, members):
     )
 
     assert [each.members for each in collectives(line)] == [members]
+
+
+# As libtpu 0.0.42.1 writes the gradients of weights that the batch's devices share out.
+SCATTERED = """
+%all-reduce-scatter.1 (input: f32[2048,1024]) -> f32[256,1024] {
+  %all-reduce.2 = f32[2048,1024]{1,0:T(8,128)} all-reduce(%input), replica_groups={{0,1,2,3,4,5,6,7}}
+  ROOT %dynamic-slice.3 = f32[256,1024]{1,0:T(8,128)} dynamic-slice(%all-reduce.2, %multiply.2, %constant.13)
+}
+
+ENTRY %main.0_spmd (x: f32[2048,1024]) -> f32[256,1024] {
+  %a = f32[256,1024]{1,0:T(8,128)} reduce-scatter(%x), replica_groups={{0,1,2,3,4,5,6,7}}, dimensions={0}
+  ROOT %fusion = f32[256,1024]{1,0:T(8,128)} fusion(%x), kind=kCustom, calls=%all-reduce-scatter.1
+}
+"""
+
+
+def test_an_all_reduce_of_which_a_part_is_kept_is_the_reduce_scatter_that_it_is():
+    within, alone = collectives(SCATTERED)
+
+    assert (within.kind, within.computation) == ("reduce-scatter", "all-reduce-scatter.1")
+    assert replace(within, computation=alone.computation) == alone
+    # By its result: each device keeps an eighth.
+    assert alone.result_bytes == 256 * 1024 * 4
