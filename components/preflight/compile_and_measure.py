@@ -6,7 +6,7 @@ Nothing is computed except the initial values of small weights; large weights ha
 whose generation is "" it compiles for the CPU, which shows whether XLA accepts the model, but not what it
 needs.
 
-The last line that it prints is JSON: an `Answer`, or {"failed": message, "hint": ...}.
+It prints JSON: an `Answer`, or {"failed": message, "hint": ...}. What the user's code prints goes to stderr.
 """
 
 import argparse
@@ -42,16 +42,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("question", type=Path, help="a Question as JSON")
     options = parser.parse_args(arguments)
     question = Question.from_json(json.loads(options.question.read_text(encoding="utf-8")))
+    # The user's code may print at any time, up to the end of the process, and replace sys.stdout.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
     _prepare()
     try:
         answer = answer_to(question).to_json()
     except SlipwayError as error:
         answer = {"failed": error.message, "hint": error.hint}
-    except Exception as error:  # the user's code may raise anything
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         from slipway.components.trainer.user_model import describe
 
         answer = {"failed": describe(error, question.model), "hint": ""}
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+    with answers:
+        answers.write(json.dumps(answer) + "\n")
     return 0
 
 

@@ -5,11 +5,13 @@ import math
 import os
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.preflight.chip_specs import CHIPS
-from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler
+from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler, run_compiler
 from slipway.components.preflight.expected import kind_of
 from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.other_slices import OTHER_SLICES
@@ -137,6 +139,25 @@ def test_weights_that_do_not_fit_are_reported_with_what_they_need(asked, tpu_pyt
 
     assert [rule for rule, _ in found(huge, answer)] == ["does_not_fit"]
     assert answer.step.peak_bytes >= 8 * 2**30 > answer.step.available_bytes > 7 * 2**30
+
+
+@pytest.fixture
+def run(project, jax_python):
+    """Asks a compiling process of its own, as the command does."""
+    python = str(Path(jax_python).relative_to(project))
+    roots = [project / "tests" / "data" / "preflight"]
+    return lambda model: run_compiler(
+        adapt_to_compiler(question(model), python), python, import_roots=roots, limit_s=500.0
+    )
+
+
+def test_what_a_model_prints_is_not_taken_for_the_answer(run):
+    assert run("talking").step.compiles
+
+
+def test_a_model_that_ends_its_process_is_refused_in_its_own_words(run):
+    with pytest.raises(ComponentError, match=r"preflight_models.py, line \d+: SystemExit: there is no GPU"):
+        run("leaving")
 
 
 WITHIN = """
