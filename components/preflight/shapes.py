@@ -137,7 +137,10 @@ def _positions(layer: Any, answers: list[Any]) -> int:
     shapes = {tuple(tensor.shape[1:]) for tensor in answers}
     if len(shapes) != 1 or isinstance(layer, keras.layers.Embedding):
         return 1
-    return math.prod(size or 1 for size in shapes.pop()[:-1])
+    shape = shapes.pop()
+    # Keras' layers of convolutions alone have features first, if told to.
+    is_first = getattr(layer, "data_format", None) == "channels_first"
+    return math.prod(size or 1 for size in (shape[1:] if is_first else shape[:-1]))
 
 
 def _answers(layer: Any) -> list[Any]:

@@ -67,3 +67,10 @@ def test_layer_that_is_called_twice_counts_once():
     outputs = keras.layers.Add()([shared(first), shared(second)])
     found = [layer for layer in layers_of(keras.Model([first, second], outputs)) if layer.name == "shared"]
     assert [(each.positions, each.is_output) for each in found] == [(5, False)]
+
+
+def test_positions_of_images_whose_features_come_first():
+    images = keras.Input((3, 8, 6))
+    deep = keras.layers.Conv2D(96, 3, data_format="channels_first", name="conv")
+    found = {layer.name: layer for layer in layers_of(keras.Model(images, deep(images)))}
+    assert found["conv"].positions == 6 * 4
