@@ -36,6 +36,14 @@ _KINDS = (
     (keras.metrics.Metric, "the metric"),
     (keras.optimizers.Optimizer, "the optimizer"),
 )
+_SEEDED = (
+    *((np.random, name) for name in ("default_rng", "seed", "RandomState")),
+    *((np.random, name) for name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")),
+    (random, "seed"),
+    (random, "Random"),
+    (keras.utils, "set_random_seed"),
+)
+"""What takes a seed of random numbers that are drawn on the host."""
 _EMPTY = CellType()
 _PREPARING = ("__init__", "build", "get_config")
 """Methods that set what a step then changes, or only tell it."""
@@ -95,15 +103,27 @@ def fixed_seeds(found: list[tuple[str, str]], dotted_path: str) -> Iterator[None
         return seeding
 
     with ExitStack() as patched:
-        for owner, name in ((np.random, "default_rng"), (np.random, "seed"), (random, "seed")):
+        for owner, name in _SEEDED:
             function = getattr(owner, name)
             instead = watched(function)
+            if _is(function, type):
+                instead = _standing_in(function, instead)
             patched.enter_context(mock.patch.object(owner, name, instead))
             for module in _own_modules(dotted_path):
                 for alias, value in list(vars(module).items()):
                     if value is function:
                         patched.enter_context(mock.patch.object(module, alias, instead))
         yield
+
+
+def _standing_in(kind: type, make: Callable[..., Any]) -> type:
+    """Return a class for `kind`, whose instances are those of `kind`, and are made by a function."""
+    behaviour = {
+        "__call__": staticmethod(make),  # called by the user's own line, which `make` looks for
+        "__instancecheck__": lambda _, value: isinstance(value, kind),
+        "__subclasscheck__": lambda _, other: issubclass(other, kind),
+    }
+    return type("StandingIn", (type(kind),), behaviour)(kind.__name__, (kind,), {})
 
 
 class _Owner(NamedTuple):

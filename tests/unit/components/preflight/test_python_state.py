@@ -325,3 +325,37 @@ def test_seeds_of_the_users_code_are_collected_with_their_line(own):
         ("state_workload.py, line 11", "((3,), {})"),
     ]
     assert (own.default_rng, random.seed) == functions
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        "np.random.RandomState(SEED).normal()",
+        "np.random.Generator(np.random.PCG64(SEED)).normal()",
+        "np.random.Generator(np.random.Philox(seed=SEED)).normal()",
+        "random.Random(SEED).random()",
+        "(keras.utils.set_random_seed(SEED), np.random.normal())[1]",
+        "Mine(SEED).random()",
+    ],
+)
+def test_all_that_takes_a_seed_is_seen_and_works_as_before(tmp_path, monkeypatch, drawn):
+    (tmp_path / "state_workload.py").write_text(
+        "import random, keras, numpy as np\nfrom random import Random as Mine\n"
+        f"def drawn(SEED):\n    return {drawn}\n"
+        "def is_known(value):\n    return isinstance(value, Mine)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "state_workload", raising=False)
+    import state_workload
+
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    found = []
+    with fixed_seeds(found, PATH):
+        within = state_workload.drawn(3)
+        assert state_workload.is_known(random.Random(3))  # noqa: S311 (noise)
+        assert not state_workload.is_known(3)
+    assert within == state_workload.drawn(3)
+    random.setstate(of_python)
+    np.random.set_state(of_numpy)
+    del sys.modules["state_workload"]
+    assert {place for place, _ in found} == {"state_workload.py, line 4"}
