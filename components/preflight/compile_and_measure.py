@@ -31,6 +31,7 @@ from slipway.components.preflight.training_step import TrainingStep
 JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
 )
+NO_OPTIMIZER = 'an optimizer in model.compile, such as optimizer="adam"'
 NO_PADDING = "pad the weight to a multiple of it (more rows or units), or write null for that dimension"
 
 
@@ -173,6 +174,10 @@ def _answer(question: Question, lines: Any) -> Answer:
         return refused(words, layer=name, remedy=error.hint)
     if words := _wrong_train_step(model, question.model):
         return refused(words, cause="tensorflow", remedy=JAX_STEP)
+    if model.optimizer is None:
+        line = lines.of_compile(model)
+        words = "model.compile has optimizer=None, and nothing would change the weights"
+        return refused(f"{line}: {words}" if line else words, cause="other", remedy=NO_OPTIMIZER)
     try:
         where = _places(model, question, lines)
         step = TrainingStep(model, features, question, where=where)
@@ -227,9 +232,11 @@ def _wrong_train_step(model: Any, dotted_path: str) -> str:
     from slipway.components.trainer.user_model import own_line
 
     own = type(model).train_step
-    if own is keras.Model.train_step or len(inspect.signature(own).parameters) != 2:
+    if own is keras.Model.train_step or _takes(own, ("state", "data")):
         return ""
-    line = own_line([(own.__code__.co_filename, own.__code__.co_firstlineno)], dotted_path)
+    # TensorFlow's functions and others that stand for one of Python's have no code of their own.
+    code = getattr(getattr(own, "python_function", inspect.unwrap(own)), "__code__", None)
+    line = own_line([(code.co_filename, code.co_firstlineno)], dotted_path) if code else ""
     whose = f"{type(model).__name__} ({line})" if line else type(model).__name__
     return (
         f"the train_step of {whose} takes the data alone, as with TensorFlow and torch; JAX hands it the "
@@ -242,9 +249,20 @@ def _train_step_of_jax(model: Any) -> tuple[Trait, ...]:
     import keras
 
     own = type(model).train_step
-    return (
-        () if own is keras.Model.train_step else (Trait(kind="jax_train_step", where=type(model).__name__),)
-    )
+    if own is keras.Model.train_step or _takes(own, ("data",)):
+        return ()
+    return (Trait(kind="jax_train_step", where=type(model).__name__),)
+
+
+def _takes(method: Any, arguments: tuple[str, ...]) -> bool:
+    """Return True if a class' method can be called with these arguments, or does not say what it takes."""
+    try:
+        inspect.signature(method).bind("self", *arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _places(model: Any, question: Question, lines: Any) -> Where:

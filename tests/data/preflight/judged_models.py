@@ -368,6 +368,58 @@ def a_train_step_of_tensorflow_that_tensorflow_trains(features, _):
     return _taped(features)
 
 
+def _taped_function(features):
+    import tensorflow as tf
+
+    class Compiled(keras.Model):
+        train_step = tf.function(Taped.train_step)
+
+    x = given(features)
+    model = Compiled({"x": x}, layers.Dense(1, dtype="float32")(x))
+    model.compile("adam", "mse")
+    return model
+
+
+@right(ERROR, says="the train_step of Compiled (judged_models.py, line", remedy="compute_loss")
+def a_train_step_that_is_a_function_of_tensorflow(features, _):
+    return _taped_function(features)
+
+
+@right("backend", says="The train_step of Compiled (", remedy="compute_loss", backend="tensorflow")
+def a_train_step_that_is_a_function_of_tensorflow_that_trains_it(features, _):
+    return _taped_function(features)
+
+
+class OfAny(keras.Model):
+    """A train_step that hands on what it is given."""
+
+    def train_step(self, *given):
+        return super().train_step(*given)
+
+
+def _of_any(features):
+    x = given(features)
+    model = OfAny({"x": x}, layers.Dense(1, dtype="float32")(x))
+    model.compile("adam", "mse")
+    return model
+
+
+@right()
+def a_train_step_of_any_backend(features, _):
+    return _of_any(features)
+
+
+@right(backend="tensorflow")
+def a_train_step_of_any_backend_under_tensorflow(features, _):
+    return _of_any(features)
+
+
+@right(ERROR, says="judged_models.py, line", remedy='optimizer="adam"')
+def no_optimizer(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), optimizer=None)
+
+
 class OfJax(keras.Model):
     """A train_step in JAX's form, which wants the weights of the rows, too."""
 
@@ -650,6 +702,22 @@ def noise_of_numpy_of_a_fixed_seed(features, _):
     return through(
         features, lambda values: values + np.random.default_rng(7).normal(size=256).astype("float32")
     )
+
+
+@right("same_noise", says="'culprit' (Own), judged_models.py", remedy="SeedGenerator")
+def noise_of_a_random_state(features, _):
+    return through(
+        features, lambda values: values + np.random.RandomState(7).normal(size=256).astype("float32")
+    )
+
+
+@right("same_noise", says="'culprit' (Own), judged_models.py", remedy="SeedGenerator")
+def noise_after_a_seed_of_keras(features, _):
+    def drawn():
+        keras.utils.set_random_seed(7)
+        return np.random.normal(size=256).astype("float32")
+
+    return through(features, lambda values: values + drawn())
 
 
 HASHES = np.arange(256) * 11_400_714_819

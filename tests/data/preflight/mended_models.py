@@ -319,6 +319,24 @@ def with_compute_loss_in_jax(features, _):
     return _of(OwnLoss, features)
 
 
+@mends("a_train_step_that_is_a_function_of_tensorflow", "or compute_loss, which all backends call")
+def with_compute_loss_for_a_function_of_tensorflow(features, _):
+    return _of(OwnLoss, features)
+
+
+@mends(
+    "a_train_step_that_is_a_function_of_tensorflow_that_trains_it", "--set train.backend=jax", backend="jax"
+)
+def with_compute_loss_for_a_function_in_jax(features, _):
+    return _of(OwnLoss, features)
+
+
+@mends("no_optimizer")
+def with_an_optimizer(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x))
+
+
 settles(
     "with_a_step_of_jax_trained_by_it",
     "a_train_step_of_jax_under_tensorflow",
@@ -563,6 +581,16 @@ class Shifted(layers.Layer):
 def with_noise_as_a_weight(features, _):
     x = given(features)
     return answered(x, Shifted(name="culprit")(layers.Dense(256)(x)))
+
+
+@mends("noise_of_a_random_state")
+def with_a_generator_for_a_random_state(features, _):
+    return _noisy(features)
+
+
+@mends("noise_after_a_seed_of_keras")
+def with_a_generator_for_a_seed_of_keras(features, _):
+    return _noisy(features)
 
 
 @mends("noise_of_numpy")
