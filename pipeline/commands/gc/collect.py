@@ -11,12 +11,12 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from slipway.pipeline.commands.gc.kept_runs import is_resumable, kept_runs, newest
+from slipway.pipeline.commands.gc.kept_runs import IN_STEPS, is_resumable, kept_runs, newest, started
 from slipway.pipeline.commands.gc.removals import Cleanup, Kind, Removal
 from slipway.pipeline.commands.gc.store_facts import StoreFacts, read_store
 from slipway.pipeline.commands.gc.unneeded_artifacts import ArtifactFolders, children
@@ -91,19 +91,20 @@ def find_unneeded(output: Path, *, keep: int) -> Cleanup:
         output, frozenset(str(run.target.output) for run in runs if run.target.output.is_absolute())
     )
     retired = functools.partial(retired_blessings, output)
-    kept = kept_runs(runs, keep=keep, exists=places.exists, retired=retired)
+    kept = kept_runs(runs, keep=keep, exists=places.exists, retired=retired, now=time.time())
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))
     # The cache entry for a kept run's key may name another run's results, made again by `--no-cache`.
     cached = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
     store = read_store(output / "metadata.db")
     dropped = [run for run in runs if run.run_id not in kept]
+    going_on = [*newest(runs, keep), *(run for run in runs if kept.get(run.run_id) == IN_STEPS)]
     artifacts = ArtifactFolders(
         needed=places.all(_needed_uris(runs, kept, cached, store)),
         dropped=places.all(_uris(dropped)),
         nodes=_executions(runs, store),
         runs={run.run_id for run in dropped},
-        since=min((_started(run) for run in newest(runs, keep) if is_resumable(run)), default=math.inf),
+        since=min((started(run) for run in going_on if is_resumable(run)), default=math.inf),
     )
     removals = [
         *(_removal("cache", path) for path in entries if path.stem not in keys),
@@ -121,10 +122,6 @@ def _refuse_links(output: Path) -> None:
                 f"{output / name} is a link, and gc removes nothing outside of {output}.",
                 hint="move the whole output folder there instead, and name it with --output",
             )
-
-
-def _started(run: RunRecord) -> float:
-    return datetime.fromisoformat(run.started_at).timestamp()
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,20 @@
 """Decides which runs `gc` keeps, and why. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from slipway.pipeline.plan.resolver_keys import blessed_runs, key_of_models
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import WorkloadRun
+
+IN_STEPS_DAYS = 7
+"""How many days a run in steps is kept after the last change of its record."""
+
+IN_STEPS = "in steps that go on"
+"""Why such a run is kept."""
 
 
 def kept_runs(
@@ -15,6 +23,7 @@ def kept_runs(
     keep: int,
     exists: Callable[[str], bool],
     retired: Callable[[str], Collection[str]] = lambda _workload: (),
+    now: float = math.inf,
 ) -> dict[str, str]:
     """Return the runs to keep, and why. Pure.
 
@@ -23,6 +32,7 @@ def kept_runs(
         keep: how many of the newest runs of each pipeline to keep.
         exists: whether the path of a pushed version still exists.
         retired: the addresses of a workload's blessings that a user has retired.
+        now: seconds since the epoch.
 
     Returns:
         Run id -> reason, in the order of `runs`.
@@ -41,7 +51,23 @@ def kept_runs(
             run.run_id: f"pushed version {Path(path).name}" for path, run in pushers.items() if exists(path)
         }
     reasons |= {run.run_id: "among the newest" for run in newest(runs, keep)}
+    reasons |= {run.run_id: IN_STEPS for run in runs if _goes_on(run, now)}
     return {run.run_id: reasons[run.run_id] for run in runs if run.run_id in reasons}
+
+
+def _goes_on(run: RunRecord, now: float) -> bool:
+    """Return True if another program is still taking a run's steps, as far as is known.
+
+    Between two steps no process holds a lock, whoever takes them may wait long before the next, and one that
+    was given up is never closed.
+    """
+    changed = started(run) + run.wall_s
+    return run.in_steps and run.state == "running" and now - changed < IN_STEPS_DAYS * 86_400
+
+
+def started(run: RunRecord) -> float:
+    """Return when a run began, in seconds since the epoch."""
+    return datetime.fromisoformat(run.started_at).timestamp()
 
 
 def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,25 @@ def test_what_unfinished_nodes_kept_goes_unless_a_kept_run_can_go_on_with_it(fol
     cleanup = collect(folder.path, keep=3)
     assert [path.exists() for path in kept] == [False, False, True, False]
     assert "3 checkpoint folders" in cleanup.text()
+
+
+@pytest.mark.parametrize(("days", "stays"), [(2, True), (30, False)])
+def test_a_run_in_steps_stays_between_two_steps_and_goes_if_it_was_given_up(folder, days, stays):
+    run = folder.run(0, seed=0, state="running", in_steps=True)
+    run.started_at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
+    folder.history.save(run)
+    state = KeptStates(folder.path).folder(run.nodes[0].key, "Trainer")
+    state.mkdir(parents=True)
+    begun = folder.path / "artifacts" / "taxi" / "Trainer" / ".system" / "executor_execution" / "99"
+    begun.mkdir()  # of a node of the run whose step has not ended, which no record names
+    at = datetime.fromisoformat(run.started_at).timestamp() + 60
+    os.utime(begun, (at, at))
+    for i in (1, 2):
+        folder.run(i, seed=i)
+    collect(folder.path, keep=1)
+    assert (run.run_id in folder.run_ids, folder.has_model_of(run)) == (stays, stays)
+    assert (folder.history.recall(run.nodes[0].key) is not None) == stays
+    assert (state.exists(), begun.exists()) == (stays, stays)
 
 
 def test_linked_state_folder_is_refused(folder, tmp_path):
