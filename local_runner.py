@@ -318,7 +318,7 @@ def sweep(
     verbose: Verbose = False,
 ) -> None:
     """Try many settings, as runs that share every cached node, and say which was best. Pushes nothing."""
-    from slipway.pipeline.commands.end_listeners import hand_to_trackers, write_page
+    from slipway.pipeline.commands.end_listeners import hand_to_trackers, leave_to_trackers, write_page
     from slipway.pipeline.sweep import command as sweeps
 
     folder = output.absolute()
@@ -336,7 +336,8 @@ def sweep(
         asked = sweeps.resume(resume, folder, asked=options)
     else:
         asked = sweeps.begin(workload, folder, options)
-    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, hand_to_trackers], tell=say)
+    listeners = [leave_to_trackers, write_page, hand_to_trackers]
+    code = sweeps.carry_out(asked, jobs=jobs, listeners=listeners, tell=say)
     if as_json:
         _print(asked.to_json())
     raise typer.Exit(code)
@@ -349,13 +350,14 @@ def baseline(
     clear: o.Clear = False,
     reason: o.Reason = "",
     output: o.Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Show which blessed model the next one is compared with, or change it."""
     from slipway.pipeline.commands import baseline as baselines
 
-    found = baselines.baseline(workload, output, new=new, clear=clear, reason=reason)
+    found = baselines.baseline(workload, output, new=new, clear=clear, reason=reason, profile=profile)
     _print(found.to_json() if as_json else found.text())
 
 

@@ -12,9 +12,18 @@ if TYPE_CHECKING:
 
 
 def baseline(
-    workload: Path, output: Path, *, new: str | None = None, clear: bool = False, reason: str = ""
+    workload: Path,
+    output: Path,
+    *,
+    new: str | None = None,
+    clear: bool = False,
+    reason: str = "",
+    profile: str | None = None,
 ) -> "Baseline":
     """Return the baseline of the next model; with `new` (a run) or `clear`, change it first.
+
+    Args:
+        profile: of the runs whose baseline it is: it may name another workload, and another metadata store.
 
     Raises:
         UsageError: both are given, the run cannot be the baseline, or an engine is active.
@@ -24,7 +33,7 @@ def baseline(
 
     if new is not None and clear:
         raise UsageError("--set and --clear exclude each other.")
-    config = WorkloadChoice(workload).config()
+    config = WorkloadChoice(workload, profile=profile).config()
     if clear:
         return clear_baseline(config, output.absolute(), reason=reason)
     if new is not None:

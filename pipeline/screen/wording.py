@@ -194,7 +194,8 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
             f"answer{'.' if is_own else ':'}"
         )
         if not is_own:
-            clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
+            words = [*_workload_words(record), *_profile_words(record), "--clear"]
+            clear = command("baseline", *words, output=record.output)
             yield f"    hint: {clear}   # or --set RUN, an earlier run whose model is there"
         if moved := _moved_baseline(record):
             link = shlex.join(["ln", "-s", str(Path(record.output).absolute()), str(moved)])
@@ -282,7 +283,7 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
         words += ["--pipeline", request.target.pipeline]
     given = [f"{key}={value}" for key, value in request.parameters.items()]
     words += [word for item in (origin.sets if origin else given) for word in ("--set", item)]
-    words += ["--profile", origin.profile] if origin and origin.profile else []
+    words += _profile_words(record)
     return command(*verb, *words, *options, output=record.output)
 
 
@@ -325,6 +326,12 @@ def _workload_words(record: RunRecord) -> list[str]:
     if not path.name:
         return []
     return [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)]
+
+
+def _profile_words(record: RunRecord) -> list[str]:
+    """Return the profile as an option; empty if there is none."""
+    origin = record.target.origin
+    return ["--profile", origin.profile] if origin and origin.profile else []
 
 
 def _has_baseline(record: RunRecord) -> bool:

@@ -1,0 +1,19 @@
+"""The command `baseline`."""
+
+from slipway.pipeline.commands.baseline import baseline
+from slipway.pipeline.plan import baseline_changes
+
+
+def test_a_profile_names_the_workload_and_the_store_whose_baseline_it_is(project, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        baseline_changes, "clear_baseline", lambda config, output, *, reason: asked.append(config.metadata)
+    )
+    text = (project / "workloads/taxi/workload.yaml").read_text(encoding="utf-8").rstrip()
+    assert text.rpartition("\n")[2] == "  prod: {}"  # the last of its profiles
+    file = tmp_path / "workload.yaml"
+    store = "metadata: {type: mysql, host: db.example, database: d, user: u}"
+    file.write_text(f"{text}\n  server: {{{store}}}\n", encoding="utf-8")
+    baseline(file, tmp_path, clear=True)
+    baseline(file, tmp_path, clear=True, profile="server")
+    assert [each and each.type for each in asked] == [None, "mysql"]
