@@ -12,6 +12,7 @@ from slipway.components.project import IS_CHECKOUT
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.retries import MAX_BACKOFF_S
+from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.exit_codes import GATE_STOPPED, WRONG_USAGE
 from slipway.pipeline.runs.graph import Graph, Node
 
@@ -56,12 +57,18 @@ def dag_text(
         workload: the arguments that name the workload on the command line, with its options.
 
     Raises:
-        ConfigError: see `scheduled_kind`.
+        ConfigError: see `scheduled_kind`; or runs would be made up for from no day on.
     """
     import jinja2  # imported here because each command of cloud_runner imports this module
 
     schedule, ingest = config.cloud.schedule, [node for node in graph.nodes if node.id == "Ingest"]
     kind = scheduled_kind(config)
+    if schedule.catch_up and schedule.starts_at is None:
+        raise ConfigError(
+            "cloud.schedule.catch_up is true, and there is no cloud.schedule.start: Airflow makes up for "
+            "runs from the start on, and would begin none at all",
+            hint='add start, the day of the first run, such as start: "2027-01-01"; or leave catch_up out',
+        )
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__),
         undefined=jinja2.StrictUndefined,

@@ -12,6 +12,7 @@ from slipway.components.ingest.spans import span_number
 from slipway.pipeline.cloud import scheduled_span
 from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_id, dag_text
 from slipway.pipeline.config import load_workload, read_assignments
+from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.graph import Graph, Node
 
 PLACE = Place("/opt/slipway", "/opt/slipway/.venv/bin/python", "/data/slipway")
@@ -122,6 +123,13 @@ def test_schedule_that_names_no_start_and_no_end_has_none(text):
     assert "end_date" not in arguments
     assert arguments["catchup"] == "False"
     assert arguments["max_active_runs"] == "1"
+
+
+def test_runs_that_are_made_up_for_from_no_day_on_are_refused(text):
+    with pytest.raises(ConfigError, match=r"catch_up is true, and there is no cloud\.schedule\.start") as no:
+        text("cloud.schedule.catch_up=true")
+    assert "add start" in no.value.hint
+    assert dag_arguments(text("cloud.schedule={catch_up: true, start: '2027-01-01'}"))["catchup"] == "True"
 
 
 @pytest.mark.parametrize(
