@@ -1,7 +1,9 @@
 """Stores checkpoints in a folder on disk or in an object store. Each file is written whole or not at all."""
 
+import contextlib
 import hashlib
 import io
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,10 @@ from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.user_model import source_digest
 
 Write = Callable[[BinaryIO], object]
+
+SETTLE_S = 2.0
+"""How long to wait after a claim in a store, in seconds: of runs that begin together, the last one has it."""
+_OWNERS = "owners"
 
 
 class Storage(Protocol):
@@ -54,14 +60,17 @@ def storage(location: str) -> Storage:
     return ObjectStorage(location) if "://" in location else DiskStorage(Path(location))
 
 
-def checkpoint_dir(job: TrainingJob) -> str | None:
+def checkpoint_dir(job: TrainingJob, *, run: str = "") -> str | None:
     """Return where the job's checkpoints are kept: its own folder, else the engine's; None: nowhere.
 
     Below `train.checkpoint.folder`, other data, settings or code have another folder. The engine's is such a
-    one already.
+    one already. In a store, so has a run while another one of the same work may be in progress there.
+
+    Args:
+        run: names the run, the same in each of its attempts where that is possible.
 
     Raises:
-        ComponentError: the module of the job's model does not exist.
+        ComponentError: the module of the job's model does not exist, or the store cannot be used.
     """
     folder = job.checkpoint.folder
     if folder is None:
@@ -71,7 +80,64 @@ def checkpoint_dir(job: TrainingJob) -> str | None:
     own = f"{folder.rstrip('/')}/{work[:16]}"
     if "://" not in own:
         Path(own).mkdir(parents=True, exist_ok=True)
-    return own
+        return own
+    # The engine's folder is the same in each attempt at a node; an output's is in those of a service's task.
+    owner = hashlib.sha256(str(kept_state.state_folder() or run).encode()).hexdigest()[:16]
+    try:
+        return _claimed(own, owner)
+    except OSError as error:
+        raise ComponentError(f"train.checkpoint.folder: {own} cannot be used: {error}") from error
+
+
+def _claimed(shared: str, owner: str) -> str:
+    """Return the folder of a run in a store: the one of all runs of this work, or one beside it.
+
+    A store tells nobody whether the run that has claimed the first is alive. So another one leaves it alone,
+    and begins with a copy of the newest checkpoints that are there for this work.
+    """
+    beside, files = f"{shared}-{owner}", storage(shared)
+    own = storage(beside)
+    if own.names():  # an earlier attempt went on there
+        return beside
+    owners = _owners(files)
+    if owners in ([], [owner]):
+        _write(files, _OWNERS, owner.encode())
+        time.sleep(SETTLE_S)
+        owners = _owners(files)
+    if owners[:1] == [owner]:
+        return shared
+    others = [files, *(storage(f"{shared}-{other}") for other in owners[1:])]
+    _write(files, _OWNERS, "\n".join([*owners, owner]).encode())
+    _copy(max(others, key=_newest_step), own)
+    return beside
+
+
+def _owners(files: Storage) -> list[str]:
+    """Return who has claimed a folder, and after it who keeps checkpoints of the same work beside it."""
+    try:
+        return files.read(_OWNERS).decode().split()
+    except FileNotFoundError:
+        return []
+
+
+def _newest_step(files: Storage) -> int:
+    return max(
+        (int(name[5:-5]) for name in files.names() if _is_step(name) and name.endswith(".json")), default=-1
+    )
+
+
+def _copy(files: Storage, own: Storage) -> None:
+    for name in sorted(filter(_is_step, files.names()), reverse=True):  # each .npz before its .json
+        with contextlib.suppress(FileNotFoundError):  # outdated meanwhile
+            _write(own, name, files.read(name))
+
+
+def _is_step(name: str) -> bool:
+    return name.startswith("step-")
+
+
+def _write(files: Storage, name: str, content: bytes) -> None:
+    files.write(name, lambda file: file.write(content))
 
 
 @contextmanager
@@ -101,7 +167,10 @@ def forget_checkpoints(job: TrainingJob) -> None:
     """
     if job.checkpoint.folder is None or job.checkpoint_dir is None:
         return
-    files = storage(job.checkpoint_dir)
+    _remove_all(storage(job.checkpoint_dir))
+
+
+def _remove_all(files: Storage) -> None:
     for name in files.names():
         files.remove(name)
 

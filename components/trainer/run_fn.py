@@ -77,7 +77,7 @@ def run_fn(fn_args: Any) -> None:
         )
         job = replace(
             job,
-            checkpoint_dir=checkpoint_dir(job),
+            checkpoint_dir=checkpoint_dir(job, run=fn_args.model_run_dir),
             log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
         )
         stack.enter_context(alone(job))

@@ -12,8 +12,15 @@ from obstore.store import MemoryStore
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
+from slipway.components.trainer import checkpoint_storage
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint, CheckpointFolder, Clock
-from slipway.components.trainer.checkpoint_storage import DiskStorage, alone, checkpoint_dir, storage
+from slipway.components.trainer.checkpoint_storage import (
+    DiskStorage,
+    alone,
+    checkpoint_dir,
+    forget_checkpoints,
+    storage,
+)
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.early_stopping import Best
@@ -289,6 +296,56 @@ def test_folder_on_disk_is_one_training_s_at_a_time(tmp_path):
     with alone(job):
         pass
     assert [str(path) for path in tmp_path.iterdir()] == [job.checkpoint_dir]
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """Where jobs keep checkpoints in a store: a function of the run."""
+    stores = {}
+    monkeypatch.setattr(
+        s3_and_azure_store, "open_store", lambda address: stores.setdefault(address, MemoryStore())
+    )
+    monkeypatch.setattr(checkpoint_storage, "SETTLE_S", 0.0)
+
+    def claim(run):
+        job = replace(job_that_keeps(None), checkpoint=CheckpointSettings(folder="s3://bucket/kept"))
+        return replace(job, checkpoint_dir=checkpoint_dir(job, run=run))
+
+    return claim
+
+
+def kept(job):
+    return CheckpointFolder(storage(job.checkpoint_dir), job="job 1")
+
+
+def test_equal_runs_in_a_store_have_folders_of_their_own_and_take_over_what_is_there(store):
+    first = store("run 1")
+    kept(first).save(checkpoint(1))
+    second = store("run 2")
+    assert second.checkpoint_dir != first.checkpoint_dir
+    assert kept(second).newest()[0].step == 5
+    kept(second).save(checkpoint(3))
+
+    assert store("run 1").checkpoint_dir == first.checkpoint_dir  # the next attempt at each
+    assert store("run 2").checkpoint_dir == second.checkpoint_dir
+    assert kept(store("run 3")).newest()[0].step == 15, "the newest of all"
+
+    forget_checkpoints(first)
+    assert kept(first).newest()[0] == Checkpoint()
+    assert kept(second).newest()[0].step == 15
+    assert store("run 2").checkpoint_dir == second.checkpoint_dir
+    assert store("run 4").checkpoint_dir == first.checkpoint_dir  # nobody has it now
+
+
+def test_of_runs_that_claim_a_folder_at_once_one_has_it(store, monkeypatch):
+    folders = []
+    monkeypatch.setattr(
+        checkpoint_storage.time,
+        "sleep",
+        lambda _: folders or folders.append(None) or folders.append(store("b")),
+    )
+    first = store("a")
+    assert first.checkpoint_dir != folders[1].checkpoint_dir
 
 
 def test_other_code_has_another_folder(tmp_path, monkeypatch):
