@@ -18,7 +18,7 @@ from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.group import SettingsGroup
 from slipway.components.trainer.settings.step import StepSettings
 from slipway.components.trainer.settings.watch import WatchSettings
-from slipway.components.trainer.transformed_features import features_of
+from slipway.components.trainer.transformed_features import features_of, require_known
 
 SETTINGS = frozenset(
     {
@@ -71,11 +71,14 @@ def lay_out(
         ComponentError: a setting or a transformed column breaks a rule.
     """
     train_files, eval_files = files
+    transformed = transform.transformed_metadata.schema
+    others = [name for name in settings["pass_through"] if name != settings["weight"]]
+    require_known(others, raw=transform.raw_metadata.schema, transformed=transformed)
     return TrainingJob(
         train_files=_matching(train_files),
         eval_files=_matching(eval_files),
         features=features_of(
-            transform.transformed_metadata.schema,
+            transformed,
             images=settings["images"],
             apart=set(settings["pass_through"]) - {*columns_of(settings["label"]), settings["weight"]},
             weight=settings["weight"],

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.components.errors import ComponentError
+from slipway.components.nearest import nearest
 from slipway.components.trainer.features import Feature
 
 
@@ -42,6 +43,26 @@ def features_of(
         for column in schema.feature
         if column.name not in apart
     )
+
+
+def require_known(names: Collection[str], *, raw: schema_pb2.Schema, transformed: schema_pb2.Schema) -> None:
+    """Reject columns that are to be no inputs but do not exist: the one that was meant would be an input.
+
+    Args:
+        names: of `transform.pass_through`, and of the group and the weight.
+
+    Raises:
+        ComponentError: a name is neither a raw nor a transformed column.
+    """
+    known = list(dict.fromkeys(column.name for schema in (transformed, raw) for column in schema.feature))
+    for name in names:
+        if name not in known:
+            near = nearest(name, known, similarity=0)
+            raise ComponentError(
+                f"transform.pass_through: {name!r} is neither a raw nor a transformed column; "
+                f"nearest: {near}",
+                hint=f"correct or remove it there (or in transform.group); columns: {', '.join(known)}",
+            )
 
 
 def _require_weight(schema: schema_pb2.Schema, name: str | None) -> None:

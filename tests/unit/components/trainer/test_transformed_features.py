@@ -5,7 +5,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.transformed_features import features_of
+from slipway.components.trainer.transformed_features import features_of, require_known
 
 SHAPE = "shape { dim { size: 1 } }"
 
@@ -30,3 +30,15 @@ def test_columns_apart_are_no_features_whatever_they_hold():
 def test_weights_that_are_no_numbers_are_refused_in_words(column, words):
     with pytest.raises(ComponentError, match=words):
         features_of(schema_of(column), weight="w")
+
+
+def test_a_column_to_pass_through_that_does_not_exist_is_refused_with_the_nearest():
+    transformed = schema_of(f"type: FLOAT {SHAPE}")
+    raw = text_format.Parse('feature { name: "customer" type: BYTES }', schema_pb2.Schema())
+    require_known(["customer", "x", "w"], raw=raw, transformed=transformed)
+    with pytest.raises(ComponentError) as refused:
+        require_known(["custmer"], raw=raw, transformed=transformed)
+    assert refused.value.message == (
+        "transform.pass_through: 'custmer' is neither a raw nor a transformed column; nearest: customer"
+    )
+    assert refused.value.hint.endswith("columns: x, w, customer")
