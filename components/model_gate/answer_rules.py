@@ -13,10 +13,11 @@ from slipway.components.model_gate.verdict import OVERALL, Check
 
 
 def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> list[Check]:
-    """Return a failed check for each output of which no metric has a value, and no label is known.
+    """Return a failed check for each output of which nothing was measured.
 
     Limits and constants then compare nothing. That is so without rows, where all of them weigh nothing, and
-    where no row has a label. A precision, say, may have no value otherwise.
+    where no row has a label. An output whose labels are known may have no precision, say, if there is a value
+    of another output.
 
     Args:
         metrics: names in `metrics.METRICS`; none: any value counts.
@@ -24,6 +25,7 @@ def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> l
     """
     there = {name for at in slices.values() for name in at.metrics}
     overall = slices.get(OVERALL, Measured({}, {}, None))
+    is_anything = bool(there & set(metrics or there))
     of_outputs: dict[str, list[str]] = {}
     for name in metrics or sorted(there):
         of_outputs.setdefault(output_of(name), []).append(name)
@@ -39,7 +41,7 @@ def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> l
             note="look at data.split, transform.label, transform.weight and the Evaluator's log",
         )
         for output, names in (of_outputs or {"": []}).items()
-        if not there & set(names) and not _has_labels(overall, output)
+        if not there & set(names) and not (is_anything and _has_labels(overall, output))
     ]
 
 

@@ -57,9 +57,18 @@ def test_each_output_is_measured():
 def test_metric_without_a_value_over_known_labels_is_left_to_the_other_rules():
     """As the precision of a model that never says yes."""
     labels = LabelStatistics.of_counts({0.0: 5, 1.0: 2})
-    assert measured_checks(["precision"], {"overall": Measured({}, {}, labels)}) == []
-    outputs = Measured({}, {}, None, labels_of_outputs={"tip": labels})
-    assert measured_checks(["precision", "tip/precision"], {"overall": outputs}) == []
+    at = Measured({"recall": 0.0}, {}, labels)
+    assert measured_checks(["precision", "recall"], {"overall": at}) == []
+    outputs = Measured({"cost/recall": 0.0}, {}, None, labels_of_outputs={"tip": labels, "cost": labels})
+    assert measured_checks(["cost/recall", "tip/precision"], {"overall": outputs}) == []
+
+
+def test_no_value_at_all_is_no_measurement_though_the_labels_are_known():
+    """As of a precision of several classes, or with beat_trivial: none, which no other rule refuses."""
+    labels = LabelStatistics.of_counts({0.0: 5, 1.0: 2, 2.0: 3})
+    at = Measured({"example_count": 10.0}, {}, labels)
+    [check] = measured_checks(["precision"], {"overall": at})
+    assert (check.passed, check.stops, check.found) == (False, True, "has no value of precision")
 
 
 def test_infinite_metric_refuses_the_model_though_it_has_no_threshold():
