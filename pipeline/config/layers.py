@@ -45,7 +45,10 @@ class Layer:
 
 
 class Layers:
-    """Layers merged into `data`: mappings key by key, everything else replaced by the later layer."""
+    """Layers merged into `data`: mappings key by key, everything else replaced by the later layer.
+
+    An empty mapping would add nothing, so it is what empties one.
+    """
 
     def __init__(self, *layers: Layer) -> None:
         self._layers = layers
@@ -79,6 +82,6 @@ def _merged(below: Mapping, above: Mapping) -> Mapping:
     merged = dict(below)
     for key, value in above.items():
         former = merged.get(key)
-        both_map = isinstance(former, dict) and isinstance(value, dict)
+        both_map = isinstance(former, dict) and isinstance(value, dict) and value != {}
         merged[key] = _merged(former, value) if both_map else value  # type: ignore[arg-type]
     return merged

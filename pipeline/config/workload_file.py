@@ -119,7 +119,8 @@ def load_workload(
 
     Args:
         path: the workload file, absolute or relative to `root`.
-        sets: values that override the file; mappings are merged, lists and scalars replaced.
+        sets: values that override the file; mappings are merged, lists and scalars replaced,
+            and an empty mapping empties.
         profile: one of the file's profiles; None: no profile.
         root: the project's root, to which relative paths in the file are relative.
 

@@ -177,6 +177,23 @@ def test_profile_lies_over_the_file_key_by_key_and_set_over_both(load):
     assert load(text).train.epochs == 5
 
 
+def test_empty_mapping_and_empty_list_empty_what_lies_below(load):
+    text = (
+        MINIMAL
+        + "  hyperparameters: {units: 3}\nevaluate: {slices: [[a]], thresholds: {auc: {min: 0.5}}}\n"
+        + "profiles: {dev: {evaluate: {thresholds: {}}}}\n"
+    )
+    config = load(text, sets=["train.hyperparameters={}", "evaluate.slices=[]", "evaluate={thresholds: {}}"])
+    assert (config.train.hyperparameters, config.evaluate.slices, config.evaluate.thresholds) == ({}, (), {})
+    assert load(text, profile="dev").evaluate.thresholds == {}
+    rate = ["train.hyperparameters={}", "train.hyperparameters.rate=1"]
+    assert load(text, sets=rate).train.hyperparameters == {"rate": 1}
+    assert load(text, sets=["train.hyperparameters={rate: 1}"]).train.hyperparameters == {
+        "units": 3,
+        "rate": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("assignment", "value"),
     [
