@@ -20,7 +20,7 @@ from slipway.pipeline.engine.run_end import Ending, Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph, known_graph, make_plan
-from slipway.pipeline.plan.run_request import Request
+from slipway.pipeline.plan.run_request import TRAINING_NODES, Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.lock import check_store
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
@@ -176,11 +176,14 @@ def is_all_known(plan: Plan | None, request: Request, journal: Journal, display:
         plan: the result of `known_plan`.
 
     Raises:
-        UsageError: the Beam runner, or the destination that the model is pushed to, cannot be used.
+        UsageError: the Beam runner, the Python that trains, or the destination that the model is pushed to,
+            cannot be used.
     """
     due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
     if plan is None or due:
         request.check_engine()
+        if request.trains if due is None else due & TRAINING_NODES:
+            request.check_interpreter()
         if due is None or "Pusher" in due:
             request.check_destination()
         return False

@@ -5,7 +5,7 @@ from dataclasses import replace
 from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.plan.make_plan import Plan, graph_key, keep_graph, known_graph, make_plan
-from slipway.pipeline.plan.run_request import Request
+from slipway.pipeline.plan.run_request import TRAINING_NODES, Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_undamaged
@@ -22,10 +22,14 @@ def plan_only(request: Request, history: History, *, warm: WarmProcess | None = 
         warm: the process to fork from; None imports TFX in a new process if the graph is not known yet.
 
     Raises:
-        UsageError: the metadata store is damaged; or as `ForkServerClient.compile`.
+        UsageError: the metadata store is damaged; the Python that would train is not there; or as
+            `ForkServerClient.compile`.
     """
     check_undamaged(request.output / "metadata.db")
-    return make_plan(request, history, find_graph(request, warm=warm))
+    plan = make_plan(request, history, find_graph(request, warm=warm))
+    if any(plan.decisions[node].action == "run" for node in TRAINING_NODES & plan.decisions.keys()):
+        request.check_interpreter()
+    return plan
 
 
 def plan_kept(request: Request, history: History) -> Plan:

@@ -40,6 +40,9 @@ from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_p
 from slipway.pipeline.wiring.metadata_store import server_of
 from slipway.pipeline.wiring.pushed_versions import signing_key
 
+TRAINING_NODES = frozenset({"Tuner", "Trainer"})
+_FROM_THE_TRAINING_ON = ("Tuner", "Trainer", "Evaluator", "ServingCheck", "ModelGate", "Pusher")
+
 
 class Options(TypedDict, total=False):
     """Options for running a pipeline; see `Request`."""
@@ -118,6 +121,11 @@ class Request(RecordedRequest):
         return self._config.beam.runner
 
     @property
+    def trains(self) -> bool:
+        """Whether it trains if no result is reused, as far as the request shows."""
+        return self.start is None and self.end in (None, *_FROM_THE_TRAINING_ON)
+
+    @property
     def checks_serving(self) -> bool:
         """Whether the whole pipeline runs and queries the exported model, as far as the request shows."""
         is_whole = self.is_workload and self.start is None and self.end is None
@@ -132,6 +140,20 @@ class Request(RecordedRequest):
         config = self._config if self.is_workload else None
         own = beam_args(config.beam, config.cloud) if config else []
         check_engine([*own, *self.beam_args])
+
+    def check_interpreter(self) -> None:
+        """Reject a `train.interpreter` that is not there, before the run rather than at the Trainer.
+
+        Raises:
+            ConfigError: as `launch.find_interpreter`.
+        """
+        name = self._config.train.interpreter if self.is_workload else None
+        if name is None:
+            return
+        from slipway.components.trainer.launch import find_interpreter
+
+        with raised_as(ConfigError, ComponentError):
+            find_interpreter(name)
 
     def check_destination(self) -> None:
         """Reject a destination that no model can be pushed or deployed to, and a key that cannot sign.

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,29 @@ def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path
 def test_slices_may_be_by_what_preprocessing_makes(project, tmp_path, setting):
     choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(setting.split(" && ")))
     assert workload_request(choice, output=tmp_path, beam_args=()).workload == "taxi"
+
+
+@pytest.mark.parametrize("name", [".venv-nope/bin/python", "no-such-python"])
+def test_an_interpreter_that_is_not_there_is_refused_before_the_run(project, tmp_path, name):
+    def asked(*sets, **options):
+        choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+        return workload_request(choice, output=tmp_path, beam_args=(), **options)
+
+    with pytest.raises(ConfigError, match=f"train.interpreter \\('{name}'\\) is not an executable program"):
+        asked(f"train.interpreter={name}").check_interpreter()
+    asked().check_interpreter()
+    asked(f"train.interpreter={sys.executable}").check_interpreter()
+
+
+@pytest.mark.parametrize(
+    ("options", "trains"),
+    [({}, True), ({"end": "Pusher"}, True), ({"end": "Transform"}, False), ({"start": "Evaluator"}, False)],
+)
+def test_a_run_that_ends_before_the_training_or_begins_after_it_trains_nothing(
+    project, tmp_path, options, trains
+):
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml")
+    assert workload_request(choice, output=tmp_path, beam_args=(), **options).trains == trains
 
 
 @pytest.fixture
