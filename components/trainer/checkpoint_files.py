@@ -11,7 +11,7 @@ import io
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
@@ -57,6 +57,7 @@ class Checkpoint:
         rollbacks: how often the training has blown up and gone back.
         steps_per_epoch: the steps of an epoch; 0: unknown, as in checkpoints of earlier releases.
         order: names the order of the rows within an epoch; "": unknown, as in such checkpoints.
+        versions: of Keras and its backend, by package; {}: unknown, as in such checkpoints.
         variables: values of the variables, in the model's order.
         metrics: values of the metrics' variables; empty at the end of an epoch.
     """
@@ -68,6 +69,7 @@ class Checkpoint:
     rollbacks: int = 0
     steps_per_epoch: int = 0
     order: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
     variables: Arrays = ()
     metrics: Arrays = ()
 
@@ -146,6 +148,7 @@ class CheckpointFolder:
             "rollbacks": checkpoint.rollbacks,
             "steps_per_epoch": checkpoint.steps_per_epoch,
             "order": checkpoint.order,
+            "versions": dict(checkpoint.versions),
             "variables": len(checkpoint.variables),
             "metrics": len(checkpoint.metrics),
         }
@@ -215,6 +218,7 @@ class CheckpointFolder:
             rollbacks=facts["rollbacks"],
             steps_per_epoch=facts.get("steps_per_epoch", 0),
             order=facts.get("order", ""),
+            versions=facts.get("versions", {}),
             variables=variables,
             metrics=metrics,
         )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import keras
@@ -18,11 +18,13 @@ class FitStart:
     Attributes:
         first_step: complete steps at the beginning.
         order: names the order of the rows within an epoch, see `fit.Input`.
+        versions: of Keras and its backend, see `resume.keras_versions`.
     """
 
     steps_per_epoch: int
     first_step: int = 0
     order: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]

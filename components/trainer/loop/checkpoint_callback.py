@@ -49,7 +49,12 @@ class Checkpointing(StepCallback):
     ) -> None:
         super().__init__(start)
         self.reached = replace(
-            begin, steps_per_epoch=start.steps_per_epoch, order=start.order, variables=(), metrics=()
+            begin,
+            steps_per_epoch=start.steps_per_epoch,
+            order=start.order,
+            versions=start.versions,
+            variables=(),
+            metrics=(),
         )
         self.state: Arrays = ()
         self._begin = begin

@@ -31,6 +31,7 @@ from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.loop.resume import (
     checkpoint_folder,
     go_back,
+    keras_versions,
     require_same_epochs,
     restore_best,
     restore_newest,
@@ -103,7 +104,7 @@ def fit(
         emit("resumed", epoch=len(begin.history), step=begin.step)
     elif folder and job.blow_up.trials:
         build_optimizer(model)
-        folder.save(Checkpoint(variables=snapshot(model)))  # the state to go back to
+        folder.save(Checkpoint(versions=keras_versions(), variables=snapshot(model)))  # to go back to
     rollbacks = begin.rollbacks
     while True:
         try:
@@ -143,7 +144,9 @@ def _fit_from(
     require_same_epochs(
         begin, steps_per_epoch=steps, steps_per_execution=model.steps_per_execution, order=data.order
     )
-    start = FitStart(steps_per_epoch=steps, first_step=begin.step, order=data.order)
+    start = FitStart(
+        steps_per_epoch=steps, first_step=begin.step, order=data.order, versions=keras_versions()
+    )
     timer = StepTimer(begin.clock, start, data.wait)
     saving = Checkpointing(begin, job, start, timer=timer, preemption=preemption, writer=writer)
     callbacks = [

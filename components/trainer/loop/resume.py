@@ -1,8 +1,12 @@
 """Resumes a training from its newest intact checkpoint."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import keras
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
@@ -67,6 +71,37 @@ def require_same_epochs(
         )
 
 
+def keras_versions() -> dict[str, str]:
+    """Return the versions of Keras and of its backend, by package."""
+    backend = keras.backend.backend()
+    return {"keras": keras.__version__, backend: str(import_module(backend).__version__)}
+
+
+def require_same_keras(checkpoint: Checkpoint, versions: Mapping[str, str]) -> None:
+    """Refuse a checkpoint of another version of Keras, and tell of another version of the backend.
+
+    A checkpoint holds the variables in Keras' order: where another version orders them in another way, or
+    gives an optimizer's state another meaning, their shapes may fit nevertheless.
+
+    Args:
+        versions: as `keras_versions` returns them.
+
+    Raises:
+        ComponentError: the versions of Keras differ.
+    """
+    for package, now in versions.items():
+        before = checkpoint.versions.get(package, now)
+        if before == now:
+            continue
+        if package == "keras":
+            raise ComponentError(
+                f"the checkpoint after step {checkpoint.step} was written with Keras {before}, and this is "
+                f"Keras {now}, which may order or use the saved variables in another way",
+                hint=f"go on with Keras {before}, or remove the checkpoints to train from the beginning",
+            )
+        emit("note", message=f"goes on from a checkpoint of {package} {before} with {package} {now}")
+
+
 def restore_best(model: Any, folder: CheckpointFolder, step: int) -> None:
     """Restore the best epoch's checkpoint into the model.
 
@@ -120,12 +155,14 @@ def restore_newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Ch
         The checkpoint without its variables; the beginning, at step 0, if there is none.
 
     Raises:
-        ComponentError: the checkpoint does not fit the model, or the hosts do not see the same one.
+        ComponentError: the checkpoint does not fit the model, or is of another version of Keras; or the
+            hosts do not see the same one.
     """
     checkpoint, problems = folder.newest()
     for problem in problems:
         emit("damaged", message=problem)
     require_same_step(checkpoint.step, devices)
     if checkpoint.variables:
+        require_same_keras(checkpoint, keras_versions())
         restore(model, checkpoint.variables)
     return replace(checkpoint, variables=())

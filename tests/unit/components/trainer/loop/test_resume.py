@@ -170,3 +170,24 @@ def test_a_checkpoint_of_weights_that_have_blown_up_is_not_gone_back_to(tmp_path
     assert go_back(blown, folder, DEVICES, BlownUpError("the loss is nan")).step == 1
     assert weight_of(blown) == 0.25
     assert "a weight is NaN" in read_event(capsys.readouterr().out)["message"]
+
+
+def test_a_checkpoint_of_another_keras_is_refused_and_of_another_backend_told(tmp_path, capsys):
+    from slipway.components.trainer.loop.model_state import snapshot
+    from slipway.components.trainer.loop.resume import checkpoint_folder, keras_versions, restore_newest
+
+    now = keras_versions()
+    assert list(now) == ["keras", "tensorflow"]
+    folder = checkpoint_folder(job(tmp_path, checkpoint_dir=str(tmp_path)))
+    for step, versions in enumerate([{}, now, {**now, "tensorflow": "2.1"}], start=1):
+        folder.save(Checkpoint(step=step, versions=versions, variables=snapshot(model(step))))
+        resumed = model(0.0)
+        assert restore_newest(resumed, folder, DEVICES).versions == versions
+        assert weight_of(resumed) == step
+    told = read_event(capsys.readouterr().out)
+    assert told["message"].startswith("goes on from a checkpoint of tensorflow 2.1 with tensorflow ")
+
+    folder.save(Checkpoint(step=9, versions={**now, "keras": "3.0.1"}, variables=snapshot(model(9))))
+    with pytest.raises(ComponentError, match=r"after step 9 was written with Keras 3\.0\.1") as refused:
+        restore_newest(resumed, folder, DEVICES)
+    assert refused.value.hint.startswith("go on with Keras 3.0.1, or remove the checkpoints")
