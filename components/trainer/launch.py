@@ -1,7 +1,6 @@
 """Launches a training job in a process here or on other machines, shows its progress, and resumes it."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from slipway.components.kept_state import PREEMPTED_EXIT_CODE
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ending, start_module
 from slipway.components.trainer.custom_fit import has_custom_fit, require_cpu
+from slipway.components.trainer.interpreter import find_interpreter
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
@@ -219,26 +219,6 @@ def _started(
         compute=job.compute,
         interpreter=interpreter,
     )
-
-
-def find_interpreter(name: str) -> str:
-    """Return the path of an interpreter.
-
-    Args:
-        name: an absolute path, a path relative to the project's folder, or a name on the PATH.
-
-    Raises:
-        ComponentError: there is none, or it is not executable.
-    """
-    path = str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name
-    found = shutil.which(path)
-    if found is None:
-        raise ComponentError(
-            f"train.interpreter ({name!r}) is not an executable program",
-            hint="name a Python that has keras, numpy, tensorflow and the backend; `make jax` makes "
-            ".venv-jax/bin/python",
-        )
-    return found
 
 
 def environment(

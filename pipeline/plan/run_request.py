@@ -18,6 +18,7 @@ from slipway.components.ingest.spans import at_span, by_span, span_kind, span_nu
 from slipway.components.nearest import nearest
 from slipway.components.parsed_source import parsed_source
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.trainer.interpreter import find_interpreter
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.config.importable import read_module
 from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError, raised_as
@@ -145,13 +146,11 @@ class Request(RecordedRequest):
         """Reject a `train.interpreter` that is not there, before the run rather than at the Trainer.
 
         Raises:
-            ConfigError: as `launch.find_interpreter`.
+            ConfigError: as `interpreter.find_interpreter`.
         """
         name = self._config.train.interpreter if self.is_workload else None
         if name is None:
             return
-        from slipway.components.trainer.launch import find_interpreter
-
         with raised_as(ConfigError, ComponentError):
             find_interpreter(name)
 
