@@ -166,6 +166,13 @@ def _labels(rows: Rows, classes: int | None) -> Any:
         )
     labels = rows.labels.reshape(-1).astype(np.float64)
     if classes is None:
+        if not (is_number := np.isfinite(labels)).all():
+            raise ComponentError(
+                f"the label is {labels[~is_number][0]:g} in a row of the train split, and boosted trees "
+                "predict numbers",
+                hint="leave out rows without a label, or look at what preprocessing_fn computes it from (a "
+                "logarithm or a division)",
+            )
         return labels
     known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
     if not known.all():

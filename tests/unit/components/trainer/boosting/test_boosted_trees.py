@@ -305,9 +305,11 @@ def test_a_label_that_is_the_same_everywhere_is_refused():
         (2, 2.0, "the codes of classes are 0 to 1"),
         (3, 0.5, "is 0.5 in a row of the train split"),
         (3, np.nan, "is nan in a row of the train split"),
+        (None, np.nan, "is nan in a row of the train split, and boosted trees predict numbers"),
+        (None, -np.inf, "is -inf in a row of the train split"),
     ],
 )
-def test_a_label_that_is_none_of_the_classes_is_refused(classes, wrong, words):
+def test_a_label_that_is_no_number_or_none_of_the_classes_is_refused(classes, wrong, words):
     values = _values(50)
     labels = _labels(values, classes)
     labels[7] = wrong
