@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.components.ingest.blocks import FileError, FilePart, InputFile
-from slipway.components.ingest.suffixes import is_hidden, is_in_store, left_out
+from slipway.components.ingest.suffixes import as_listed, is_hidden, is_in_store, left_out
 from slipway.components.store_address import GS, HF, is_elsewhere
 
 GLOB = re.compile(r"[*?\[]")
@@ -104,7 +104,7 @@ def list_files(pattern: str) -> list[StoredFile]:
     """
     files = _in_folder(pattern) if is_in_store(pattern) else find_files(pattern)
     if not files:
-        raise FileError(f"{pattern} matches no file", hint="check data.source")
+        raise FileError(f"{as_listed(pattern)} matches no file", hint="check data.source")
     return files
 
 

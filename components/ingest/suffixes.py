@@ -21,6 +21,12 @@ def is_in_store(pattern: str) -> bool:
     return pattern.rpartition("/")[2].startswith(f"{_IN_STORE}*.")
 
 
+def as_listed(pattern: str) -> str:
+    """Return a pattern as users know it, without what `in_store` adds."""
+    folder, _, last = pattern.rpartition("/")
+    return f"{folder}/{last.removeprefix(_IN_STORE)}" if is_in_store(pattern) else pattern
+
+
 def left_out(names: Iterable[str], pattern: str, suffix: str, *, folder: str) -> tuple[str, str] | None:
     """Say which files of a format a folder's pattern leaves out, compressed ones or shards, and the remedy.
 
