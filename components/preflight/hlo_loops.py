@@ -231,7 +231,7 @@ def _flops(each: _Instruction, within: _Computation) -> int:
     ]
     of_left, of_right, of_result = sizes
     groups = {name: int(count) for name, count in _GROUPS.findall(each.text)}
-    products = 2 * of_left["b"] // groups.get("batch", 1)
+    products: int = 2 * of_left["b"] // groups.get("batch", 1)
     products *= of_left["f"] // groups.get("feature", 1) * of_result["f"]
     for axis, window in enumerate(_windows(each.text, sum(name.isdigit() for name in of_left))):
         products *= _met(of_left[str(axis)], of_right[str(axis)], of_result[str(axis)], **window)

@@ -123,7 +123,8 @@ def _standing_in(kind: type, make: Callable[..., Any]) -> type:
         "__instancecheck__": lambda _, value: isinstance(value, kind),
         "__subclasscheck__": lambda _, other: issubclass(other, kind),
     }
-    return type("StandingIn", (type(kind),), behaviour)(kind.__name__, (kind,), {})
+    made: type = type("StandingIn", (type(kind),), behaviour)(kind.__name__, (kind,), {})
+    return made
 
 
 class _Owner(NamedTuple):
@@ -293,7 +294,7 @@ def _frozen(value: Any) -> object:
         return (value.shape, np.ndarray.tobytes(value))
     if _is(value, np.generic):
         return (value.dtype.str, value.tobytes())
-    base = next(each for each in _PLAIN if _is(value, each))
+    base: Any = next(each for each in _PLAIN if _is(value, each))
     return (base.__name__, base.__repr__(value))
 
 
