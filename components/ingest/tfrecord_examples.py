@@ -20,6 +20,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import TOO_LONG
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 
+_OTHER_TYPE = "a value of another type than other records"
 _OTHER = "it has other fields, or is not a protobuf message"
 
 
@@ -57,11 +58,13 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         offset, record = item
         size += len(record)
         example, why = _as_example(record)
-        if example is not None:
+        if example is None:
+            rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=why))
+        elif name := _column_of_another_type(example, columns):
+            rejects.append(Reject(_OTHER_TYPE, Place(None, offset, record), name))
+        else:
             records.append(example)
             offsets.append(offset)
-        else:
-            rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=why))
         if size >= options.block_bytes:
             yield _block(records, offsets, rejects, columns)
             records, offsets, rejects, size = [], [], [], 0
@@ -104,10 +107,24 @@ def _block(records: list[bytes], offsets: list[int], rejects: list[Reject], colu
     )
 
 
+def _column_of_another_type(record: bytes, columns: Columns) -> str:
+    """Return the first column whose value has not the column's type; "" if there is none."""
+    for name, kind in columns.items():
+        value = find_value(record, name)
+        if value is not None and _of_kind(value, kind) is None:
+            return name
+    return ""
+
+
 def _of_kind(value: int | float | bytes | None, kind: ColumnType) -> int | float | bytes | None:
-    """Return the value if it has the column's type, else None: then the row cannot be split by it."""
-    wanted = {ColumnType.INT: int, ColumnType.FLOAT: float, ColumnType.TEXT: bytes}.get(kind)
-    return value if wanted is not None and isinstance(value, wanted) else None
+    """Return the value as one of the column's type; None if it is not one."""
+    if kind == ColumnType.TEXT:
+        return value if isinstance(value, bytes) else None
+    if kind == ColumnType.UNKNOWN or not isinstance(value, int | float):
+        return None
+    if kind == ColumnType.FLOAT:
+        return float(value)
+    return int(value) if float(value).is_integer() else None
 
 
 def _finder(records: list[bytes], offsets: list[int]) -> Callable[[int], Place]:

@@ -292,6 +292,36 @@ def test_compressed_records_are_unpacked(ingest, records, suffix):
         ingest(packed, format="tfrecord")
 
 
+@pytest.mark.parametrize("first", ["whole", "fraction", "text"])
+def test_record_whose_key_has_another_type_is_in_the_quarantine_not_among_those_without_one(
+    ingest, tmp_path, first
+):
+    from slipway.components.ingest.example_message import MESSAGES
+
+    def record(value):
+        example = MESSAGES["Example"]()
+        feature = example.features.feature["s"]
+        kind = {int: feature.int64_list, float: feature.float_list, bytes: feature.bytes_list}[type(value)]
+        kind.value.append(value)
+        return example.SerializeToString()
+
+    written = {
+        "whole": [record(number) for number in range(40)],
+        "fraction": [record(float(number)) for number in range(40)],
+        "text": [record(b"%d" % number) for number in range(40)],
+    }
+    order = sorted(written, key=lambda kind: kind != first)
+    (tmp_path / "in.tfrecord").write_bytes(frame([each for kind in order for each in written[kind]]))
+    found = ingest(tmp_path / "in.tfrecord", format="tfrecord", split_by={"key": "s"}, max_bad_share=1.0)
+    assert found.reasons == ["a value of another type than other records"] * (80 if first == "text" else 40)
+    if first != "text":  # 7 and 7.0 are one key
+        split_of = {}
+        for split, rows in found.splits.items():
+            for row in rows:
+                assert split_of.setdefault(int(row["s"][0]), split) == split
+        assert set(split_of.values()) == {"train", "eval"}
+
+
 def test_records_are_split_by_a_key(ingest, records):
     path, _ = records(60)
     found = ingest(path, format="tfrecord", split_by={"key": "s"}, split={"train": 1, "eval": 1})
