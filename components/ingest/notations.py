@@ -1,7 +1,7 @@
 """Normalises numbers and dates: `$1,234.50` becomes `1234.50`, and `01.03.2021` becomes `2021-03-01`.
 
 Whole columns of text are rewritten to text, so later readers and rules need not know the notation. A text
-that does not match its column's format stays as it is, and is then not a valid number of that column.
+that does not match its column's format stays text, and is then not a valid number of that column.
 """
 
 import re
@@ -30,6 +30,8 @@ _CLOCK_OF_12 = (
     r"^(?P<hours>0?[1-9]|1[0-2]):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9]))?"
     r"\s?(?P<half>[AaPp])\.?[Mm]\.?$"
 )
+_WITH_POINT = r"^\s*[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
+_NO_NUMBER = " (not as data.numbers says)"
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
 
@@ -87,9 +89,18 @@ class Notations:
 
 
 def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
-    """Rewrite the cells that match `form` as numbers with a decimal point and nothing else."""
+    """Rewrite the cells that match `form` as numbers with a decimal point and nothing else.
+
+    With a decimal comma, 1.234 does not match, and is no number: it would be read as 1.234, and may be 1234.
+    """
     plain, fits = written_numbers(cells, form)
-    return pc.if_else(fits, plain, cells)
+    rest = cells
+    if form.decimal != ".":
+        marked = pc.binary_join_element_wise(
+            cells, pa.scalar(_NO_NUMBER, cells.type), pa.scalar("", cells.type)
+        )
+        rest = pc.if_else(pc.match_substring_regex(cells, _WITH_POINT), marked, cells)
+    return pc.if_else(fits, plain, rest)
 
 
 def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.Array]:

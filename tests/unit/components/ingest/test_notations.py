@@ -19,9 +19,10 @@ from slipway.components.ingest.options import NumberFormat
         ({"unit": "$", "thousands": ","}, ["$12.50", "-$5", "$-5", "$ 1,000", "12", "€5"],
          ["12.50", "-5", "-5", "1000", "12", "€5"]),
         ({"unit": "%"}, ["12%", "3.5 %", "-1%", "%"], ["12", "3.5", "-1", "%"]),
-        ({"decimal": ","}, ["1,5", "-0,25", ",5", "3", "1.5"], ["1.5", "-0.25", ".5", "3", "1.5"]),
+        ({"decimal": ","}, ["1,5", "-0,25", ",5", "3", "1.234", "x", "", "1.2.3", "inf"],
+         ["1.5", "-0.25", ".5", "3", "1.234 (not as data.numbers says)", "x", "", "1.2.3", "inf"]),
         ({"decimal": ",", "thousands": "."}, ["1.234,5", "1.234", "12,5", "1.23"],
-         ["1234.5", "1234", "12.5", "1.23"]),
+         ["1234.5", "1234", "12.5", "1.23 (not as data.numbers says)"]),
         ({"decimal": ",", "thousands": " ", "unit": "€"}, ["1 234,50 €", "1\u202f234 €"],
          ["1234.50", "1234"]),
         ({"unit": "$", "thousands": ","}, ["($1,234.50)", "(7)", "(-7)", "(a)", "()", "\u2212$5"],
@@ -99,6 +100,30 @@ def test_a_cell_that_is_not_written_so_is_rejected_as_no_number_where_the_schema
     [reject] = found.rejects
     assert (reject["column"], reject["reason"]) == ("price", "not a number")
     assert re.search("5 apples", reject["detail"])
+
+
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_a_number_with_a_point_where_the_fraction_has_a_comma_is_none(ingest, tmp_path, file_format):
+    from slipway.components.ingest.column_types import ColumnType
+
+    cells = ["1,5", "1.234", "7"]
+    path = tmp_path / f"rows.{file_format}"
+    if file_format == "parquet":
+        pq.write_table(pa.table({"n": cells}), path)
+    else:
+        lines = ["n", *(f'"{cell}"' for cell in cells)]
+        path.write_text("\n".join(lines if file_format == "csv" else [json.dumps({"n": n}) for n in cells]))
+    found = ingest(
+        path,
+        format=file_format,
+        known={"n": ColumnType.FLOAT},
+        numbers={"n": {"decimal": ","}},
+        max_bad_share=1.0,
+        split={"all": 1},
+    )
+    assert [row["n"] for row in found.splits["all"]] == [[1.5], [7.0]]
+    assert found.reasons == ["not a number"]
+    assert "1.234 (not as data.numbers says)" in found.rejects[0]["detail"]
 
 
 def test_json_lines_hold_numbers_in_quotes_and_dates(ingest, tmp_path):
