@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.components.ingest.blocks import FileError, FilePart, InputFile
-from slipway.components.ingest.suffixes import as_listed, is_hidden, is_in_store, left_out
+from slipway.components.ingest.suffixes import as_named, is_hidden, is_in_store, left_out
 from slipway.components.store_address import GS, HF, is_elsewhere
 
 GLOB = re.compile(r"[*?\[]")
@@ -104,16 +104,16 @@ def list_files(pattern: str) -> list[StoredFile]:
     """
     files = _in_folder(pattern) if is_in_store(pattern) else find_files(pattern)
     if not files:
-        raise FileError(f"{as_listed(pattern)} matches no file", hint="check data.source")
+        raise FileError(f"{as_named(pattern)} matches no file", hint="check data.source")
     return files
 
 
 def _in_folder(pattern: str) -> list[StoredFile]:
     folder, _, last = pattern.rpartition("/")
-    by_name = {file.name.rpartition("/")[2]: file for file in find_files(f"{folder}/*")}
-    if words := left_out(by_name, last, Path(last).suffix, folder=folder):
+    named = [(file.name.rpartition("/")[2], file) for file in find_files(f"{folder}/*")]
+    if words := left_out([name for name, _ in named], last, Path(last).suffix, folder=folder):
         raise FileError(words[0], hint=words[1])
-    return [file for name, file in by_name.items() if fnmatch.fnmatchcase(name, last)]
+    return [file for name, file in named if fnmatch.fnmatchcase(name, last)]
 
 
 @contextmanager

@@ -21,10 +21,10 @@ def is_in_store(pattern: str) -> bool:
     return pattern.rpartition("/")[2].startswith(f"{_IN_STORE}*.")
 
 
-def as_listed(pattern: str) -> str:
-    """Return a pattern as users know it, without what `in_store` adds."""
-    folder, _, last = pattern.rpartition("/")
-    return f"{folder}/{last.removeprefix(_IN_STORE)}" if is_in_store(pattern) else pattern
+def as_named(pattern: str) -> str:
+    """Return a pattern without what `in_store` put before its last level."""
+    folder, slash, last = pattern.rpartition("/")
+    return f"{folder}{slash}{last.removeprefix(_IN_STORE)}" if is_in_store(pattern) else pattern
 
 
 def left_out(names: Iterable[str], pattern: str, suffix: str, *, folder: str) -> tuple[str, str] | None:
@@ -47,8 +47,7 @@ def left_out(names: Iterable[str], pattern: str, suffix: str, *, folder: str) ->
     kinds = f"{taken[0]} and {others[0]}"
     return (
         f"{folder}/ holds files of two kinds, such as {kinds}, of which a folder stands for one",
-        f"name {folder}/*{suffix}* for all of them, or {folder}/{pattern.removeprefix(_IN_STORE)} for the "
-        "first kind",
+        f"name {folder}/*{suffix}* for all of them, or {folder}/{as_named(pattern)} for the first kind",
     )
 
 

@@ -110,6 +110,15 @@ def test_folder_of_a_store_with_files_that_would_be_left_out_is_refused(folder):
     with pytest.raises(FileError, match=r"holds no file \*\.csv, but b\.csv\.gz") as caught:
         list_files(f"{folder}/?*.csv")
     assert caught.value.hint == f"name {folder}/*.csv*"
+    with pytest.raises(FileError, match=r"/none/\*\.csv matches no file"):
+        list_files(f"{folder}/none/?*.csv")
+
+
+def test_folders_of_a_store_may_hold_files_of_one_name(folder):
+    for day in ("day=1", "day=2"):
+        (folder / day).mkdir()
+        (folder / day / "a.csv").write_text("a\n1\n")
+    assert len(list_files(f"{folder}/day=*/?*.csv")) == 2
 
 
 @pytest.mark.parametrize(
