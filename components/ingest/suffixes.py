@@ -44,9 +44,9 @@ def left_out(names: Iterable[str], pattern: str, suffix: str, *, folder: str) ->
     folder = folder.rstrip("/")
     if not taken:
         return f"{folder}/ holds no file *{suffix}, but {others[0]}", f"name {folder}/*{suffix}*"
-    kinds = f"{taken[0]} and {others[0]}"
     return (
-        f"{folder}/ holds files of two kinds, such as {kinds}, of which a folder stands for one",
+        f"{folder}/ holds files of two kinds, such as {taken[0]} and {others[0]}, of which a folder "
+        "stands for one",
         f"name {folder}/*{suffix}* for all of them, or {folder}/{as_named(pattern)} for the first kind",
     )
 
