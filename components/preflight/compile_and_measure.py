@@ -32,7 +32,6 @@ JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
 )
 NO_OPTIMIZER = 'an optimizer in model.compile, such as optimizer="adam"'
-NO_PADDING = "pad the weight to a multiple of it (more rows or units), or write null for that dimension"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -162,7 +161,9 @@ def _answer(question: Question, lines: Any) -> Answer:
             {name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in inputs.items()},
             line_of=lines.of,
         ),
-        "variables": tuple(each.path for each in model.trainable_variables),
+        "variables": tuple(
+            each.path for each in (*model.trainable_variables, *model.non_trainable_variables)
+        ),
     }
     try:
         require_known_shapes(model)
@@ -197,8 +198,8 @@ def _answer(question: Question, lines: Any) -> Answer:
         return refused(error.message, cause="shape", remedy=error.hint)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where)))
     facts["traits"] = (*traits_of(model, question, lines), *_train_step_of_jax(model), *found)
-    if words := step.undivided:
-        return refused(words, cause="layout", remedy=NO_PADDING)
+    if fault := step.layout_fault:
+        return refused(fault.words, cause="layout", remedy=fault.remedy)
     facts["state_bytes"] = step.state_bytes
     facts["mesh"] = step.mesh_axes
     first = step.compiled(question.batch_size, fast=question.is_fast)

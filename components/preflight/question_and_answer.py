@@ -138,7 +138,7 @@ class Compiled:
         batch_size: the global batch size, in examples.
         error: why the step does not compile; "" if it compiles.
         error_layer: the layer that caused the error; "" if unknown.
-        error_cause: a `trainer.trace_error.TraceError.cause`; "layout" if the layout cannot divide a weight;
+        error_cause: a `trainer.trace_error.TraceError.cause`; "layout" if the training refuses the layout;
             "compiler" if the compiler refused the traced step; "" if the step compiles, or was refused before
             tracing.
         error_remedy: what to write instead; "" if unknown.
@@ -191,7 +191,7 @@ class Answer:
         target: "tpu", or "cpu" if the step was compiled for the CPU only.
         parameters: the number of the model's weights.
         policy: the Keras dtype policy under which the model was built.
-        variables: the paths of all trainable weights.
+        variables: the paths of all weights, those that are trained first.
         callbacks: the primitives that call back to the host, with the layers and lines that they come from.
         fits_batch: the largest global batch that was compiled and fits; None if not searched, or none fits.
         fails_batch: the smallest global batch that was compiled and does not fit; None if none was found.

@@ -4,7 +4,6 @@ libtpu describes the devices, so that no TPU is needed. Needs JAX.
 """
 
 import math
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ from slipway.components.preflight.program_costs import program_costs, refusal
 from slipway.components.preflight.question_and_answer import Compiled, MeshAxis, Question, Slice
 from slipway.components.preflight.torus import span
 from slipway.components.preflight.traced_program import Where, place_of
+from slipway.components.preflight.weight_layout import Fault, WeightLayout, host_without_all
 
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiler options that compile large models faster, to programs that need more memory.
@@ -36,6 +36,7 @@ class TrainingStep:
     def __init__(self, model: Any, features: Any, question: Question, *, where: Where = lambda _: "") -> None:
         self._model, self._features, self._question, self._where = model, features, question, where
         self._mesh = _mesh(question)
+        self._layout = WeightLayout(question.layout, model.variables)
         batch = self._batch(max(question.batch_size, question.replicas))
         # Create the variables of the optimizer and the metrics, as the first call of fit would.
         model._symbolic_build(data_batch=batch)
@@ -105,21 +106,25 @@ class TrainingStep:
         )
 
     @property
-    def undivided(self) -> str:
-        """A message about weights that the layout does not divide evenly, as JAX requires; "" if none."""
+    def layout_fault(self) -> Fault | None:
+        """What a training refuses `train.layout` for; None if it takes it."""
         asked = self._question
         parts = {"model": asked.model_parallel, "batch": asked.replicas, None: 1}
-        words = [
-            f"{each.path} has {size:,} in dimension {at}, which is not a multiple of {parts[axis]}"
-            for each in self._model.variables
-            for at, (size, axis) in enumerate(zip(each.shape, self._axes(each), strict=False))
-            if size % parts[axis]
-        ]
-        return f"train.layout: {'; '.join(words[:3])}" if words else ""
+        if found := self._layout.fault(self._model.variables, parts):
+            return found
+        is_divided = any("model" in self._layout.axes(each) for each in self._model.variables)
+        hosts = [[each.process_index for each in copy] for copy in self._mesh.devices]
+        if is_divided and host_without_all(hosts) is not None:
+            return Fault(
+                f"train.model_parallel ({asked.model_parallel}): each copy of the model lies on devices of "
+                f"{len(set(hosts[0]))} hosts, none of which could save it",
+                "a smaller one: each copy must lie on the devices of one host",
+            )
+        return None
 
     @property
     def state_bytes(self) -> int:
-        """The size of all variables on one device; `undivided` must be ""."""
+        """The size of all variables on one device; `layout_fault` must be None."""
         variables = [each for group in self._state() for each in group]
         return sum(
             math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in variables
@@ -163,20 +168,10 @@ class TrainingStep:
         )
         return tuple([self._variable(each) for each in group] for group in groups)
 
-    def _axes(self, variable: Any) -> tuple[str | None, ...]:
-        """Return the mesh axis that divides each dimension of a variable; () if none is divided."""
-        axes: tuple[str | None, ...] = ()
-        for pattern, layout in self._question.layout.items():
-            # An optimizer names its slots by the path of their variable with "_" for "/".
-            flat = pattern.replace("/", "_")
-            if re.fullmatch(pattern, variable.path) or re.fullmatch(f".*{flat}_.*", variable.path):
-                axes = tuple(layout) if len(layout) == len(variable.shape) else ()
-        return axes
-
     def _variable(self, variable: Any) -> Any:
         import jax
 
-        sharding = self._sharding(*self._axes(variable))
+        sharding = self._sharding(*self._layout.axes(variable))
         return jax.ShapeDtypeStruct(variable.shape, variable.dtype, sharding=sharding)
 
     def _sharding(self, *axes: str | None) -> Any:
