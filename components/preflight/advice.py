@@ -8,7 +8,7 @@ from slipway.components.preflight.amounts import duration, memory
 from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS
 from slipway.components.preflight.chip_specs import YOURS
 from slipway.components.preflight.expected import Expected, expect
-from slipway.components.preflight.finding import Finding
+from slipway.components.preflight.finding import OF_THE_BACKEND, Finding
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import Estimate
 from slipway.components.preflight.slice_layout import layout_lines
@@ -35,8 +35,17 @@ class SliceVerdict:
     @property
     def can_train(self) -> bool:
         """Whether the model can be trained with `keys_to_set`, which also set the backend."""
-        wrong = [each for each in self.findings if each.severity == "error" and each.rule != "backend"]
-        return self.estimate is not None and not wrong
+        return self.estimate is not None and not self._has_errors
+
+    @property
+    def trains(self) -> str:
+        """Whether the model can be trained with them, as a word: "yes", "no", or "?" if it was not compiled
+        for a TPU, and nothing else is wrong."""
+        return "yes" if self.can_train else "no" if self._has_errors else "?"
+
+    @property
+    def _has_errors(self) -> bool:
+        return any(each.severity == "error" and each.rule not in OF_THE_BACKEND for each in self.findings)
 
     @property
     def training_s(self) -> float | None:
@@ -259,14 +268,14 @@ def table(verdicts: Sequence[SliceVerdict]) -> list[str]:
     for each in verdicts:
         estimate = each.estimate
         if estimate is None or each.answer is None:
-            rows.append((each.question.slice.name, "no" if each.answer else "?", *["-"] * 7))
+            rows.append((each.question.slice.name, each.trains, *["-"] * 7))
             continue
         price, usd = estimate.price, estimate.price_usd
         whose = "" if price is None or price.source != YOURS else ", yours"
         rows.append(
             (
                 each.question.slice.name,
-                "yes" if each.can_train else "no",
+                each.trains,
                 f"{each.answer.step.peak_bytes / each.question.slice.memory_bytes:.1%}",
                 estimate.bound,
                 duration(estimate.step_s),

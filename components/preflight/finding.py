@@ -9,6 +9,8 @@ from slipway.components.preflight.question_and_answer import Answer, Question
 Severity = Literal["error", "warning", "note"]
 STOPPING = ("does_not_compile", "does_not_fit")
 """Rules whose findings mean that no training is possible."""
+OF_THE_BACKEND = ("backend", "buckets", "train_step")
+"""Rules whose errors are of TensorFlow or torch alone: none of them is left with `train.backend: jax`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,16 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _backend(evidence: Evidence) -> Iterator[Finding]:
     name, hosts = evidence.question.slice.name, evidence.question.slice.hosts
+    shared = evidence.question.model_parallel
+    if evidence.backend != "jax" and shared > 1:
+        yield Finding(
+            rule="backend",
+            severity="error",
+            message=f"train.model_parallel is {shared}, which {evidence.backend} does not have; what is said "
+            "here is of jax",
+            remedy="--set train.backend=jax, or leave train.model_parallel out",
+        )
+        return
     # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
     if evidence.backend == "torch" or (
         evidence.backend == "tensorflow" and (not evidence.has_tensorflow or hosts > 1)

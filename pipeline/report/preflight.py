@@ -118,7 +118,7 @@ def _row(each: SliceResult, recommended: str | None) -> SliceRow:
     return SliceRow(
         name=each["slice"]["name"],
         is_recommended=each["slice"]["name"] == recommended,
-        verdict="✓ can train" if each["can_train"] else "✗ cannot train",
+        verdict=_verdict(each),
         can_train=bool(each["can_train"]),
         batch=f"{each['batch_size']:,}",
         memory=_memory(step),
@@ -130,9 +130,16 @@ def _row(each: SliceResult, recommended: str | None) -> SliceRow:
     )
 
 
+def _verdict(each: SliceResult) -> str:
+    if each["can_train"]:
+        return "✓ can train"
+    is_wrong = any(found["severity"] == "error" for found in each["findings"])
+    return "✗ cannot train" if is_wrong else "? not compiled for a TPU"
+
+
 def _memory(step: StepResult) -> str:
     peak, available = step.get("peak_bytes"), step.get("available_bytes")
-    if peak is None or not available:
+    if not peak or not available:  # 0 where the compiler reports no number
         return ""
     return f"{peak / _GIB:.2g} of {available / _GIB:.1f} GiB ({peak / available:.0%})"
 

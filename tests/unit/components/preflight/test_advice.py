@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from slipway.components.preflight.advice import (
     SliceVerdict,
     keys_to_set,
@@ -9,6 +11,7 @@ from slipway.components.preflight.advice import (
     table,
 )
 from slipway.components.preflight.chip_specs import CHIPS, Price
+from slipway.components.preflight.finding import Finding
 from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
 from slipway.components.preflight.roofline import estimate
 from slipway.components.preflight.step_rules import findings
@@ -62,6 +65,25 @@ def test_a_slice_that_gave_no_answer_is_in_the_table_without_numbers(case):
     silent = replace(verdict(case), answer=None, estimate=None)
 
     assert table([silent])[1].split() == ["v5e-8", "?", *["-"] * 7]
+
+
+def test_a_step_that_only_a_cpu_has_compiled_is_not_said_to_train_or_not(case):
+    unknown = replace(verdict(case), estimate=None)
+    wrong = Finding(rule="does_not_compile", severity="error", message="", remedy="")
+
+    assert table([unknown])[1].split()[1] == "?"
+    assert table([replace(unknown, findings=(wrong,))])[1].split()[1] == "no"
+    assert table([replace(unknown, answer=None, findings=(wrong,))])[1].split()[1] == "no"
+
+
+@pytest.mark.parametrize("rule", ["backend", "buckets", "train_step"])
+def test_what_only_tensorflow_lacks_does_not_speak_against_a_slice_with_jax(case, rule):
+    with_tensorflow = Finding(rule=rule, severity="error", message="", remedy="train.backend=jax")
+    found = replace(verdict(case), findings=(with_tensorflow,))
+
+    assert found.can_train
+    assert keys_to_set(found)["train.backend"] == "jax"
+    assert table([found])[1].split()[1] == "yes"
 
 
 def test_every_price_says_of_when_it_is_and_who_says_so(case):

@@ -19,6 +19,12 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"batch_size": 1001}, "indivisible", "error", "1000 or 1008"),
         ({"batch_size": 8 * 130}, "batch_padding", "warning", "train.batch_size 2048"),
         ({"backend": "torch"}, "backend", "error", "train.backend=jax"),
+        (
+            {"backend": "tensorflow", "model_parallel": 2, "layout": {"hidden/kernel": (None, "model")}},
+            "backend",
+            "error",
+            "train.backend=jax",
+        ),
         ({"backend": "tensorflow", "has_tensorflow": False}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow"}, "backend", "note", "train.backend=jax"),
         ({"backend": "tensorflow", "slice": FOUR_HOSTS}, "backend", "error", "train.backend=jax"),

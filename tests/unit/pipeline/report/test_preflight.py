@@ -59,7 +59,17 @@ def test_a_slice_that_was_not_compiled_has_no_numbers(example):
 
     (row,) = preflight_part(example, is_own=True).slices
 
-    assert (row.verdict, row.memory, row.step, row.throughput) == ("✗ cannot train", "", "", "")
+    assert (row.verdict, row.memory, row.step, row.throughput) == ("? not compiled for a TPU", "", "", "")
+
+
+def test_a_step_that_the_compiler_refused_without_a_number_is_not_said_to_need_nothing(example):
+    example["slices"][0].update(estimate=None, can_train=False)
+    example["slices"][0]["step"].update(peak_bytes=0, available_bytes=2**34)
+    example["slices"][0]["findings"] = [{"severity": "error", "message": "no room", "remedy": "less"}]
+
+    (row,) = preflight_part(example, is_own=True).slices
+
+    assert (row.verdict, row.memory) == ("✗ cannot train", "")
 
 
 def test_the_runs_own_goes_before_the_last_of_the_command(example, tmp_path):
