@@ -2,6 +2,7 @@
 
 SlipwayError (slipway.components.errors)
 └── PipelineError           exit_code is the command's exit code
+    ├── UnansweredError     1: a service may have done what it was asked for
     └── UsageError          2: wrong arguments
         ├── InUseError      2: another process is at work there; 1 in a step, which is tried again
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
@@ -33,6 +34,10 @@ class UsageError(PipelineError):
 
 class InUseError(UsageError):
     """Another process has what the command needs, for now: a step that meets it may be tried again."""
+
+
+class UnansweredError(PipelineError):
+    """A service was asked for something, and it is not known whether it has done it."""
 
 
 class ConfigError(UsageError):

@@ -7,8 +7,8 @@ from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.services.service import Schedule, Service
-from slipway.pipeline.cloud.submit import check, run_name, service_of, target_of
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.cloud.submit import begin, check, run_name, service_of, target_of
+from slipway.pipeline.errors import UnansweredError, UsageError
 
 
 def create(chosen: CloudChoice) -> Schedule:
@@ -16,6 +16,7 @@ def create(chosen: CloudChoice) -> Schedule:
 
     Raises:
         UsageError: a schedule of that name exists, or something is missing; the message says what.
+        UnansweredError: it may have been made.
         PipelineError: the service refused.
     """
     target = target_of(chosen)
@@ -31,7 +32,13 @@ def create(chosen: CloudChoice) -> Schedule:
     check(service, target)
     when = target.config.cloud.schedule
     job = service.request(compiled_job(target), when=when)
-    return service.create_schedule(job, name=name, when=when)
+    try:
+        return service.create_schedule(job, name=name, when=when)
+    except UnansweredError as error:
+        raise UnansweredError(
+            f"{error.message}; {service.title} may have made the schedule {name} nevertheless",
+            hint=f"{chosen.command('schedule list')}   # shows whether it has",
+        ) from error
 
 
 def listed(chosen: CloudChoice) -> Iterator[str]:
@@ -78,7 +85,7 @@ def run_now(chosen: CloudChoice) -> str:
     """Start a run of a schedule now, and return the link to the run."""
     service, schedule = _find(chosen)
     job = service.scheduled_job(schedule, at=datetime.now(UTC))
-    return service.submit(job, run_id=run_name(chosen.config())).link
+    return begin(service, job, name=run_name(chosen.config())).link
 
 
 def _find(chosen: CloudChoice) -> tuple[Service, Schedule]:

@@ -17,7 +17,7 @@ from slipway.pipeline.cloud.tracked_run import RUN_NAME, Followed, hand_over, ke
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
-from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.errors import PipelineError, UnansweredError, UsageError
 from slipway.pipeline.exit_codes import DONE, INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.run_id import new_run_id
@@ -51,7 +51,7 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
             return INTERRUPTED
         name = run_name(target.config)
         try:
-            submitted = service.submit(job, run_id=name)
+            submitted = begin(service, job, name=name)
         except KeyboardInterrupt:
             say(f"Interrupted while the run {name} was being started: {service.title} may have begun it.")
             return INTERRUPTED
@@ -61,6 +61,22 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
         if not wait:
             return DONE
         return follow(service, job, submitted, chosen=chosen, display=stderr_display(), config=target.config)
+
+
+def begin(service: Service, job: PipelineJob, *, name: str) -> Submitted:
+    """Start a run.
+
+    Raises:
+        UnansweredError: it may have begun; says so, and where to look before another one is started.
+        PipelineError: the service refused, or could not be reached.
+    """
+    try:
+        return service.submit(job, run_id=name)
+    except UnansweredError as error:
+        raise UnansweredError(
+            f"{error.message}; {service.title} may have begun the run {name} nevertheless",
+            hint=f"before you start it again, look at {service.place_of(name)}",
+        ) from error
 
 
 def follow_run(run: str, chosen: CloudChoice) -> int:

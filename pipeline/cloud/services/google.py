@@ -34,15 +34,17 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
         if isinstance(error.cause, GoogleAPICallError):
             raise refusal.refusal(_answer(error.cause), doing=doing, project=project) from error
         who = GIVER_OF_ACCESS if isinstance(error.cause, GoogleAuthError) else address
-        raise refusal.unreachable(who, str(error.cause), doing=doing) from error
+        is_sent = who == address and refusal.may_be_sent(error.cause or error)
+        raise refusal.unreachable(who, str(error.cause), doing=doing, is_sent=is_sent) from error
     except GoogleAPICallError as error:
         raise refusal.refusal(_answer(error), doing=doing, project=project) from error
     except GoogleAuthError as error:
         if says_nothing_about_credentials(error):
-            raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing) from error
+            raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing, is_sent=False) from error
         raise refusal.stale_credentials(str(error)) from error
     except requests.RequestException as error:
-        raise refusal.unreachable(address, type(error).__name__, doing=doing) from error
+        name, is_sent = type(error).__name__, refusal.may_be_sent(error)
+        raise refusal.unreachable(address, name, doing=doing, is_sent=is_sent) from error
     except TimeoutError as error:
         raise refusal.unfinished(str(error), doing=doing) from error
 

@@ -20,7 +20,7 @@ from slipway.pipeline.cloud.services.kubeflow_job import (
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import PipelineError, UnansweredError, UsageError, raised_as
 from slipway.pipeline.runs.record import NodeState
 
 _PHASES: dict[str, JobPhase] = {
@@ -100,6 +100,10 @@ class Kubeflow:
             name=run_id,
         )
         return Submitted(made.run_id, self.link(made.run_id))
+
+    def place_of(self, run_id: str) -> str:
+        """Return the address of the list of runs, which the service gives ids itself; see `Service`."""
+        return f"{self._client.host}/#/runs, under the name {run_id}"
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
         """Return the latest run of that name, which is not unique on Kubeflow; see `Service`."""
@@ -209,13 +213,17 @@ class Kubeflow:
         """Return the common part of the requests for a run and for a recurring run."""
         runtime = job["runtimeConfig"]
         return {
-            "experiment_id": self._experiment_id,
+            "experiment_id": self._experiment_to_use(),
             "pipeline_spec": _both(job),
             "runtime_config": self._client.models.V2beta1RuntimeConfig(
                 pipeline_root=runtime["gcsOutputDirectory"], parameters=runtime["parameterValues"]
             ),
             "service_account": self._settings.service_account,
         }
+
+    def _experiment_to_use(self) -> str:
+        with raised_as(PipelineError, UnansweredError):  # of the run itself, nothing was sent yet
+            return self._experiment_id
 
     @cached_property
     def _experiment_id(self) -> str:

@@ -21,6 +21,7 @@ _TRIES = 4
 _WAIT_S = 0.5  # before the first retry; doubles
 _PAGE = 100
 _NEWEST_FIRST = "created_at desc"
+_OF_A_PROXY = (502, 504)  # it has given up waiting for the service
 
 Method = Callable[..., Any]
 """A method of the generated client, which sends one request."""
@@ -110,8 +111,8 @@ class KubeflowClient:
         """Create an object only once, even if the service's answer is lost.
 
         After a server error, the request is repeated only if the object is not found by name. If no answer
-        comes, it is not repeated at all: the service may still be processing it, and would create a second
-        object.
+        comes, or only that of a proxy before it, it is not repeated at all: the service may still be
+        processing it, and would create a second object.
 
         Raises the errors of `ask`; see `latest`.
 
@@ -128,13 +129,22 @@ class KubeflowClient:
             except self.models.ApiException as error:
                 if (error.status or 500) < 500:
                     raise
-                return self._latest(list_some, key, name) or make(body, _request_timeout=_TIMEOUT_S)
-            except HTTPError:
-                for tried in range(_TRIES):
-                    time.sleep(_WAIT_S * 2**tried)
-                    if found := self._latest(list_some, key, name):
-                        return found
+                if error.status not in _OF_A_PROXY:
+                    return self._latest(list_some, key, name) or make(body, _request_timeout=_TIMEOUT_S)
+                if found := self._latest_in_a_while(list_some, key, name):
+                    return found
                 raise
+            except HTTPError:
+                if found := self._latest_in_a_while(list_some, key, name):
+                    return found
+                raise
+
+    def _latest_in_a_while(self, list_some: Method, key: str, name: str) -> Any:
+        for tried in range(_TRIES):
+            time.sleep(_WAIT_S * 2**tried)
+            if found := self._latest(list_some, key, name):
+                return found
+        return None
 
     def _latest(self, list_some: Method, key: str, name: str) -> Any:
         predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
@@ -182,7 +192,8 @@ class KubeflowClient:
                 error.status or 500, _said(error), doing=doing, token_env=self._settings.token_env
             ) from error
         except HTTPError as error:
-            raise refusal.unreachable(self.host, type(error).__name__, doing=doing) from error
+            told, is_sent = type(error).__name__, refusal.may_be_sent(error)
+            raise refusal.unreachable(self.host, told, doing=doing, is_sent=is_sent) from error
 
 
 def _said(error: Any) -> str:

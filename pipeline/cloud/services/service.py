@@ -116,7 +116,14 @@ class Service(Protocol):
         """Return a compiled job in this service's form; with `when`, its runs take the span of their day."""
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
-        """Start a run; if the service's answer is lost, no second run is started."""
+        """Start a run; if the service's answer is lost, no second run is started.
+
+        Raises:
+            UnansweredError: it is not known whether the run has begun; `place_of` says where to look.
+        """
+
+    def place_of(self, run_id: str) -> str:
+        """Return where a run of that id is seen if it has begun: an address, in words."""
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
         """Return the run that was submitted with that id, and its state; None if there is none."""

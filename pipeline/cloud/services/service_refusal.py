@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slipway.components.google_credentials import LOG_IN
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import PipelineError, UnansweredError
 from slipway.pipeline.terminal.invocation import image_command
 
 # The console and Google's documentation use the new name; a search finds either.
@@ -15,6 +15,8 @@ _APIS = {
 }
 _QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
 _ACT_AS = "iam.serviceAccounts.actAs"
+# How the errors of requests and urllib3 are called if nothing was sent yet.
+_NOT_SENT = ("NewConnectionError", "ConnectTimeout", "NameResolutionError", "ProxyError")
 # Google's wording if a user's own credentials name no quota project; the reason is then SERVICE_DISABLED,
 # for the project of gcloud itself.
 _NO_QUOTA_PROJECT = "requires a quota project"
@@ -42,7 +44,8 @@ def refusal(answer: Answer, *, doing: str, project: str) -> PipelineError:
         doing: the requested action, e.g. "starting the run".
     """
     message, hint = _words(answer, project)
-    return PipelineError(f"{doing} failed: {message}", hint=hint)
+    kind = UnansweredError if answer.status >= 500 else PipelineError
+    return kind(f"{doing} failed: {message}", hint=hint)
 
 
 def _words(answer: Answer, project: str) -> tuple[str, str]:
@@ -106,7 +109,8 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
         message, hint = f"the service cannot answer now, {status} ({said})", "run the command again later"
     else:
         message, hint = said, ""
-    return PipelineError(f"{doing} failed: {message}", hint=hint)
+    kind = UnansweredError if status >= 500 else PipelineError
+    return kind(f"{doing} failed: {message}", hint=hint)
 
 
 def stale_credentials(said: str) -> PipelineError:
@@ -116,12 +120,22 @@ def stale_credentials(said: str) -> PipelineError:
     )
 
 
-def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
-    """Return the error for a service that does not answer."""
-    return PipelineError(
+def unreachable(address: str, said: str, *, doing: str, is_sent: bool) -> PipelineError:
+    """Return the error for a service that does not answer.
+
+    Args:
+        is_sent: whether the request may have reached it, see `may_be_sent`.
+    """
+    kind = UnansweredError if is_sent else PipelineError
+    return kind(
         f"{doing} failed: {address} does not answer ({_first_line(said)})",
         hint="check the network, a proxy (https_proxy), and the address",
     )
+
+
+def may_be_sent(error: BaseException) -> bool:
+    """Return False if an error of a client means that nothing was sent yet."""
+    return not any(word in f"{type(error).__name__} {error}" for word in _NOT_SENT)
 
 
 def unfinished(said: str, *, doing: str) -> PipelineError:

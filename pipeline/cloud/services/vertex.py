@@ -104,6 +104,10 @@ class Vertex:
                 self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         return Submitted(name, self.link(name))
 
+    def place_of(self, run_id: str) -> str:
+        """Return the address of the page that a run has once it has begun; see `Service`."""
+        return self.link(job_id(run_id))
+
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
         """Return the run with that id, and its state; see `Service`."""
         from google.api_core.exceptions import NotFound

@@ -13,9 +13,9 @@ from slipway.pipeline.cloud import schedule_commands as schedule
 from slipway.pipeline.cloud.baseline import baseline
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import Schedule
-from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
+from slipway.pipeline.cloud.submit import begin, cancel_run, follow, follow_run, submit_workload
 from slipway.pipeline.config import read_assignments
-from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.errors import ConfigError, PipelineError, UnansweredError, UsageError
 from slipway.pipeline.screen.run_display import LineDisplay
 from slipway.pipeline.tracking import enqueue
 from slipway.pipeline.tracking.sender import send_all
@@ -137,6 +137,26 @@ def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, f
     service.fails("POST /runs", 0, **fault)
     assert submit().name == "r0"
     assert service.requests.count("POST /runs") == 1
+
+
+@pytest.mark.parametrize("code", [502, 504])
+def test_answer_of_a_proxy_before_the_service_starts_no_second_run(
+    service, client, golden, monkeypatch, code
+):
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._WAIT_S", 0.01)
+    service.fails("POST /runs", code, times=9)
+    with pytest.raises(UnansweredError, match=f"may have begun the run {RUN_ID} nevertheless") as told:
+        begin(client, client.request(golden), name=RUN_ID)
+    assert service.requests.count("POST /runs") == 1
+    assert told.value.hint.endswith(f"/#/runs, under the name {RUN_ID}")
+
+
+def test_a_service_that_cannot_be_asked_for_the_experiment_has_begun_nothing(service, client, golden):
+    service.fails("GET /experiments", 500, times=99)
+    with pytest.raises(PipelineError) as told:
+        begin(client, client.request(golden), name=RUN_ID)
+    assert not isinstance(told.value, UnansweredError)
+    assert "may have begun" not in told.value.message
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from installed import needed
 
 from slipway.pipeline.cloud.services.service import Schedule
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.cloud.submit import begin
+from slipway.pipeline.errors import PipelineError, UnansweredError
 
 needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -121,6 +122,19 @@ def test_silent_service_is_reported(google, vertex, job):
         PipelineError, match=r"starting the run failed: http://127\.0\.0\.1:.* does not answer"
     ):
         vertex.submit(job, run_id=RUN_ID)
+
+
+@pytest.mark.parametrize("code", [0, 500])
+def test_run_that_may_have_begun_is_told_with_the_place_to_look(google, vertex, job, monkeypatch, code):
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.2)
+    if code:
+        google.fails(CREATE, code, times=99)
+    else:
+        google.hangs(CREATE, 0.4, times=99)
+    with pytest.raises(UnansweredError, match=f"may have begun the run {RUN_ID} nevertheless") as told:
+        begin(vertex, job, name=RUN_ID)
+    assert vertex.link(RUN_ID) in told.value.hint
 
 
 def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
