@@ -40,6 +40,8 @@ CLOSED = (
 )
 _LOOK_S = 0.2
 """Seconds between two checks for orphaned processes that have ended."""
+ANSWER_S = 60.0
+"""Seconds after which Docker, whose daemon may hang, or Podman is no longer waited for."""
 _TAIL = 4096
 """Bytes at the end of a container's output that an error may quote."""
 _KILLED, _OUT_OF_TIME = 137, 124
@@ -304,6 +306,15 @@ def last_line(text: str) -> str:
     return next((line.strip()[:500] for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def output(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end; return its exit code and output."""
-    return subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def output(command: Sequence[str], *, limit_s: float = ANSWER_S) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end; return its exit code and output.
+
+    Args:
+        limit_s: after so many seconds it is ended, as if it had failed with these words.
+    """
+    try:
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=limit_s
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, _OUT_OF_TIME, "", f"no answer within {limit_s:g} s")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slipway.pipeline.cloud.container.code_digest import Inside, digest_of
 from slipway.pipeline.cloud.image_contents import Image
-from slipway.pipeline.cloud.rehearsal.containers import CLOSED, last_line, output
+from slipway.pipeline.cloud.rehearsal.containers import ANSWER_S, CLOSED, last_line, output
 from slipway.pipeline.errors import UsageError
 
 _PROGRAMS = ("podman", "docker")
@@ -54,7 +54,9 @@ def check_image_sources(program: str, found: str, image: Image, *, name: str) ->
     """
     alone = [*CLOSED, "--network", "none", "--entrypoint", "timeout"]
     module = ["python", "-m", "slipway.pipeline.cloud.container.code_digest"]
-    told = output([program, "run", *alone, found, str(_ASK_LIMIT_S), *module])
+    told = output(
+        [program, "run", *alone, found, str(_ASK_LIMIT_S), *module], limit_s=_ASK_LIMIT_S + ANSWER_S
+    )
     try:
         inside: Inside = json.loads(told.stdout)
     except ValueError:

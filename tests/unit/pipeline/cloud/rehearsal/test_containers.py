@@ -16,7 +16,13 @@ import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left, stores_of
+from slipway.pipeline.cloud.rehearsal.containers import (
+    Containers,
+    containers_of,
+    output,
+    remove_left,
+    stores_of,
+)
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
@@ -281,3 +287,8 @@ def test_a_target_without_a_program_has_no_containers_and_its_buckets_are_no_fol
     kept = replace(here, config=config.replace("gs://b/a.csv", "az://b/a.csv"), root="minio://b/r")
     found = containers_of(kept, rehearsals=tmp_path)
     assert (found.stores, found.is_online) == (("s3", "az"), True)
+
+
+def test_a_daemon_that_hangs_is_no_longer_waited_for_after_a_limit():
+    told = output(["sleep", "9"], limit_s=0.1)
+    assert (told.returncode, told.stderr) == (124, "no answer within 0.1 s")
