@@ -24,7 +24,9 @@ from slipway.pipeline.runs.comparison import is_lower_better
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.typed_json import plain
 from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.sweep.basis import CODE, basis, changed
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
 from slipway.pipeline.sweep.search import choose, optuna_for
@@ -83,6 +85,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         seed=asked.seed,
         seeds=asked.seeds,
         prune_after=asked.prune,
+        basis=basis(configs[0]),
         output=output,
     )
 
@@ -94,7 +97,8 @@ def resume(name: str, output: Path, *, asked: Asked = Asked()) -> Sweep:
         asked: the options that are given as well: a sweep has its own, so there may be none.
 
     Raises:
-        UsageError: there is no such sweep, or an option of a new one is given as well.
+        UsageError: there is no such sweep, an option of a new one is given as well, or the settings of the
+            workload are others than those of its trials.
     """
     for each in fields(Asked):
         if getattr(asked, each.name) != each.default:
@@ -103,7 +107,27 @@ def resume(name: str, output: Path, *, asked: Asked = Asked()) -> Sweep:
                 f"--resume continues with the settings of the sweep; --{option} cannot be combined with it.",
                 hint="leave it out, or begin a new sweep: what is cached is not trained again",
             )
-    return read_sweep(name, output)
+    sweep = read_sweep(name, output)
+    _require_same_settings(sweep)
+    return sweep
+
+
+def _require_same_settings(sweep: Sweep) -> None:
+    keys = [key for key in _changed_since(sweep) if not key.startswith(CODE)]
+    if keys:
+        raise UsageError(
+            f"The settings of {sweep.file} have changed since sweep {sweep.sweep_id} began: "
+            f"{', '.join(keys[:5])}{', ...' * (len(keys) > 5)}. Its trials could not be compared.",
+            hint="put them back, or begin a new sweep: what is cached is not trained again",
+        )
+
+
+def _changed_since(sweep: Sweep) -> list[str]:
+    """Return what the trials share no more, as dotted keys; none if the sweep does not say."""
+    if not sweep.basis:
+        return []
+    now = basis(_choice(sweep, _first(read_space(sweep.sets))).config())
+    return list(changed(sweep.basis, plain(now)))
 
 
 def carry_out(
@@ -148,6 +172,10 @@ def carry_out(
             f"note: the trainings of --jobs {jobs} share {shared} and its memory; without --jobs they "
             "follow one another"
         )
+    has_begun = any(trial.run_id for trial in sweep.done)
+    edited = [key.partition(".")[2] for key in _changed_since(sweep) if key.startswith(CODE)]
+    if has_begun and edited:
+        tell(f"note: code has changed since the sweep began ({edited[0]}); trials may differ by that")
     with (
         locked(sweep.folder, run_id=f"sweep {sweep.sweep_id}", what=f"sweep {sweep.sweep_id}"),
         _beside(sweep, jobs or 1) as beside,

@@ -61,6 +61,7 @@ class Sweep:
         seeds: with how many seeds to train the best settings at the end; 1: only with the workload's.
         prune_after: the first epoch after which a hopeless training is ended; None if none is.
         prune_by: the metric of the epochs, by Keras name, by which it is; empty until one is known.
+        basis: the settings that the trials share, as `sweep.basis` returns them; empty in earlier records.
         done: the trials so far, in order.
         output: the output folder, which holds the sweep in `sweeps/SWEEP_ID/`; not part of the record.
     """
@@ -78,6 +79,7 @@ class Sweep:
     seeds: int = 1
     prune_after: int | None = None
     prune_by: str = ""
+    basis: dict[str, object] = field(default_factory=dict)
     done: list[Trial] = field(default_factory=list)
     output: Path = Path()
 

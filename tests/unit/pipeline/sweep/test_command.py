@@ -1,5 +1,6 @@
 """What the command refuses before anything runs."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -220,3 +221,19 @@ def test_trainings_that_share_an_accelerator_are_told(taxi, tmp_path, monkeypatc
     carry_out(begin(taxi, tmp_path, Asked(sets=(*SETS, *sets))), jobs=jobs, tell=told.append, warm=object())
     note = "note: the trainings of --jobs 2 share a GPU (/dev/nvidia0) and its memory; without --jobs"
     assert any(line.startswith(note) for line in told) == is_told
+
+
+def test_a_sweep_of_a_workload_that_was_edited_meanwhile_is_not_continued(taxi, tmp_path):
+    file = tmp_path / "workload.yaml"
+    text = taxi.read_text(encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+    sweep = begin(file, tmp_path, Asked(sets=SETS))
+    sweep.save()
+    assert resume("latest", tmp_path) == sweep
+    assert "  epochs: " in text
+    file.write_text(re.sub(r"(?m)^  epochs: \d+", "  epochs: 77", text), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"have changed since sweep \S+ began: train\.epochs\. Its trials"):
+        resume("latest", tmp_path)
+    sweep.basis = {}  # of an earlier version
+    sweep.save()
+    assert resume("latest", tmp_path) == sweep

@@ -1,0 +1,20 @@
+"""What the trials of a sweep share."""
+
+from slipway.pipeline.config import load_workload, read_assignments
+from slipway.pipeline.sweep.basis import CODE, basis, changed
+
+
+def basis_of(project, *sets):
+    file = project / "workloads/taxi/workload.yaml"
+    return basis(load_workload(file, sets=read_assignments(sets), root=project))
+
+
+def test_what_decides_about_a_metric_is_named_by_its_key_and_the_rest_is_left_out(project):
+    before = basis_of(project)
+    assert {"workloads/taxi/model.py", "workloads/taxi/preprocessing.py"} <= before[CODE].keys()
+    now = basis_of(project, "train.epochs=77", "description=x", "push.keep=3", "statistics.sample_rate=0.5")
+    assert list(changed(before, now)) == ["statistics.sample_rate", "train.epochs"]
+
+
+def test_a_key_that_is_gone_or_new_has_changed():
+    assert list(changed({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1}, "e": 4})) == ["a.c", "d", "e"]
