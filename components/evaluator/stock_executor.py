@@ -4,9 +4,11 @@ import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+import apache_beam as beam
+import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis import constants
-from tensorflow_model_analysis.extractors import slice_key_extractor
+from tensorflow_model_analysis.extractors import example_weights_extractor, slice_key_extractor
 from tensorflow_model_analysis.metrics.metric_types import registered_metrics
 from tensorflow_model_analysis.utils.keras_lib import tf_keras
 from tfx.components.evaluator.executor import Executor as StockExecutor
@@ -48,7 +50,7 @@ class CheckedExecutor(StockExecutor):
         metrics = [] if _is_apart(exec_properties) else _of_the_user(input_dict, exec_properties)
         require_metrics(metrics, kinds=KINDS, taken=registered_metrics())
         try:
-            with _slices_of_raw_columns():
+            with _slices_of_raw_columns(), _unknown_labels_of_no_weight():
                 super().Do(input_dict, output_dict, exec_properties)
         except Exception as error:
             if not metrics:
@@ -105,6 +107,56 @@ def _slices_of_raw_columns() -> Iterator[None]:
         yield
     finally:
         slice_key_extractor.ExtractSliceKeysFn = theirs
+
+
+def known_where_weightless(labels: Any, weights: Any) -> Any:
+    """Return labels with 0 for each that is NaN or infinite in a row of weight 0, as of one without a label.
+
+    A metric that multiplies by the weight would be NaN for all rows: 0 times NaN is NaN.
+
+    Args:
+        labels: an array [batch, ...], or such arrays by model or output; others are returned as they are.
+        weights: an array [batch] or [batch, 1], or such arrays by the same names.
+    """
+    if isinstance(labels, Mapping):
+        return {
+            name: known_where_weightless(
+                each, weights.get(name) if isinstance(weights, Mapping) and name in weights else weights
+            )
+            for name, each in labels.items()
+        }
+    is_array = isinstance(labels, np.ndarray) and isinstance(weights, np.ndarray)
+    if not is_array or labels.dtype.kind != "f" or not labels.ndim or weights.size != len(labels):
+        return labels
+    is_weightless = (weights == 0).reshape(-1, *[1] * (labels.ndim - 1))
+    unknown = is_weightless & ~np.isfinite(labels)
+    return np.where(unknown, 0, labels).astype(labels.dtype) if unknown.any() else labels
+
+
+def _with_known_labels(extracts: Mapping[str, Any]) -> dict[str, Any]:
+    labels, weights = (extracts.get(key) for key in (constants.LABELS_KEY, constants.EXAMPLE_WEIGHTS_KEY))
+    return {**extracts, constants.LABELS_KEY: known_where_weightless(labels, weights)}
+
+
+@beam.ptransform_fn
+def _ExtractWeights(extracts: Any, theirs: Any) -> Any:  # noqa: N802  (Beam's names of transforms)
+    return extracts | "Weights" >> theirs | "KnownLabels" >> beam.Map(_with_known_labels)
+
+
+@contextlib.contextmanager
+def _unknown_labels_of_no_weight() -> Iterator[None]:
+    """Make TensorFlow Model Analysis go on from `known_where_weightless`, once it has the weights."""
+    theirs = example_weights_extractor.ExampleWeightsExtractor
+
+    def ours(eval_config: Any) -> Any:
+        found = theirs(eval_config)
+        return found._replace(ptransform=_ExtractWeights(found.ptransform))
+
+    example_weights_extractor.ExampleWeightsExtractor = ours
+    try:
+        yield
+    finally:
+        example_weights_extractor.ExampleWeightsExtractor = theirs
 
 
 def _is_apart(exec_properties: dict[str, object]) -> bool:

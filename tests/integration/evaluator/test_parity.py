@@ -891,6 +891,27 @@ def test_own_metrics_of_several_outputs_count_rows_by_their_weights_in_slices_an
     assert found.spreads["overall"].keys() == {"yes/auc"}
 
 
+def test_own_metrics_leave_out_rows_of_no_weight_whose_label_is_no_number(
+    heads, with_own, evaluate, tmp_path
+):
+    from slipway.components.model_gate.evaluation import read_evaluation
+    from slipway.pipeline.testing import tiny_examples
+
+    rows, examples, models = heads
+    unlabelled = [{**row, "number": [math.nan]} if row["weight"] == [0.0] else row for row in rows]
+    assert unlabelled != rows
+    config = with_own(
+        [["text"]],
+        more={"label": {"number": "n", "yes": "y"}, "metrics": ["yes/auc"], "weight": "weight"},
+        **{f"number/{name}": path for name, path in OF_AN_OUTPUT.items()},
+    )
+    without = tiny_examples({"train": [], "eval": unlabelled}, into=tmp_path)
+    found, wanted = (read_evaluation(str(evaluate(each, config, models))) for each in (without, examples))
+    for name, values in wanted.candidate.items():
+        for metric in ("number/gain", "number/above"):
+            assert found.candidate[name][metric] == values[metric]
+
+
 def test_metrics_of_several_outputs_are_kept_by_output(heads, evaluate):
     from slipway.components.evaluator.executor import _overall_metrics
     from slipway.components.model_gate.eval_config import eval_config
