@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.settings.input_cache import InputSettings
 
 pytestmark = [
@@ -39,16 +39,12 @@ def _job(model, **hyperparameters):
         Feature(name="age", dtype="float32"),
         Feature(name="y", dtype="float32"),
     )
-    return TrainingJob(
+    return small_job(
         train_files=("a",),
-        eval_files=(),
         features=features,
-        label="y",
         model=model,
         hyperparameters=hyperparameters,
         batch_size=2,
-        epochs=1,
-        seed=1,
         output_dir="",
         input=InputSettings(bucket_by_length={"words": [2, 4]}),
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from obstore.store import MemoryStore
+from small_job import small_job
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
@@ -21,8 +22,6 @@ from slipway.components.trainer.checkpoint_storage import (
     forget_checkpoints,
     storage,
 )
-from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.early_stopping import Best
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 
@@ -267,16 +266,10 @@ def test_the_best_epoch_of_each_kept_checkpoint_is_kept(files):
 
 
 def job_that_keeps(folder, model="keras.build_model"):
-    job = TrainingJob(
+    job = small_job(
         train_files=("train",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
         model=model,
-        hyperparameters={},
         batch_size=1,
-        epochs=1,
-        seed=1,
         output_dir="output",
         checkpoint=CheckpointSettings(folder=folder),
     )

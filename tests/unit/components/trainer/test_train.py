@@ -1,10 +1,10 @@
 """What the training process tells of an error of the user's code."""
 
 import pytest
+from small_job import small_job
 
 from slipway.components.trainer import train
-from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import JOB_FILE, TrainingJob
+from slipway.components.trainer.job import JOB_FILE
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 
@@ -41,16 +41,10 @@ def test_streamed_value_that_does_not_fit_is_told_by_column_with_the_remedy(tmp_
 
 def told_of(error, tmp_path, monkeypatch, backend):
     """The last event of a training that this error ends."""
-    job = TrainingJob(
+    job = small_job(
         train_files=("train",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
         model="no_such_package.build_model",
-        hyperparameters={},
         batch_size=1,
-        epochs=1,
-        seed=1,
         output_dir=str(tmp_path),
         compute=ComputeSettings(backend=backend),
     )

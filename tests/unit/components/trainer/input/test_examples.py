@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.settings.input_cache import InputSettings
 
 pytestmark = [
@@ -30,16 +30,11 @@ def opened(tmp_path, write_examples, monkeypatch):
 
     def call(*, cache, free_bytes=2**30, devices=CPU, batch_size=16):
         monkeypatch.setattr(examples, "available_memory_bytes", lambda: free_bytes)
-        job = TrainingJob(
+        job = small_job(
             train_files=tuple(files),
-            eval_files=(),
             features=(Feature(name="x", dtype="int64"), Feature(name="y", dtype="int64")),
-            label="y",
             model="tiny_model.build_model",
-            hyperparameters={},
             batch_size=batch_size,
-            epochs=1,
-            seed=1,
             output_dir=str(tmp_path),
             input=InputSettings(cache=cache),
         )

@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,18 +36,14 @@ def weigh(tmp_path):
                     example.features.feature["y"].float_list.value.append(label)
                     example.features.feature["w"].float_list.value.append(value)
                     writer.write(example.SerializeToString())
-        job = TrainingJob(
+        job = small_job(
             train_files=(files[0],),
             eval_files=(files[1],),
             features=tuple(Feature(name=name, dtype="float32") for name in "xyw"),
-            label="y",
             weight=weight,
             class_weights=class_weights,
             model="a.build_model",
-            hyperparameters={},
             batch_size=1,
-            epochs=1,
-            seed=1,
             output_dir=str(tmp_path),
         )
         found = weighed(job)

@@ -5,11 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Checkpoint, Clock
-from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
@@ -108,17 +107,8 @@ def _saving(begin=None, writer=None, **settings):
     from slipway.components.trainer.loop.checkpoint_callback import Checkpointing
     from slipway.components.trainer.loop.step_time import StepTimer
 
-    job = TrainingJob(
-        train_files=("none",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
-        model="none.build_model",
-        hyperparameters={},
-        batch_size=4,
+    job = small_job(
         epochs=9,
-        seed=1,
-        output_dir="none",
         **settings,
     )
     start = FitStart(steps_per_epoch=STEPS)

@@ -9,12 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
-from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
@@ -35,16 +34,10 @@ def fitted(folder, optimizer, hosts):
 
     from slipway.components.trainer.loop.fit import Input, fit
 
-    job = TrainingJob(
-        train_files=("none",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
+    job = small_job(
         model="keras.build_model",
-        hyperparameters={},
         batch_size=2,
         epochs=3,
-        seed=1,
         output_dir=str(folder),
         checkpoint_dir=str(folder),
         checkpoint=CheckpointSettings(steps=2, keep=10),
@@ -130,17 +123,11 @@ def fit_it(
     keras.utils.set_random_seed(1)
     model = model()
     model.steps_per_execution = in_one_call
-    job = TrainingJob(
+    job = small_job(
         **{
-            "train_files": ("none",),
-            "eval_files": (),
-            "features": (Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-            "label": "y",
             "model": dotted_path,
-            "hyperparameters": {},
             "batch_size": 2,
             "epochs": 3,
-            "seed": 1,
             "output_dir": str(folder),
             "checkpoint_dir": str(folder),
             "checkpoint": CheckpointSettings(steps=2, keep=10),

@@ -1,12 +1,11 @@
 """What several hosts cannot agree on is refused, on each of them."""
 
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
-from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.host_agreement import require_agreement, require_same_step
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
@@ -16,17 +15,7 @@ TWO = Hosts(index=1, count=2, coordinator="host-0:1", source="a test")
 
 
 def job(**settings):
-    return TrainingJob(
-        train_files=("none",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
-        model="none.build_model",
-        hyperparameters={},
-        batch_size=4,
-        epochs=1,
-        seed=1,
-        output_dir="none",
+    return small_job(
         **settings,
     )
 

@@ -4,13 +4,12 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.checkpoint_files import Checkpoint
 from slipway.components.trainer.devices.devices import Devices
-from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
@@ -18,19 +17,7 @@ DEVICES = Devices(kind="cpu", backend="tensorflow", words="")
 
 
 def job(output, **settings):
-    return TrainingJob(
-        train_files=("none",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
-        model="none.build_model",
-        hyperparameters={},
-        batch_size=4,
-        epochs=1,
-        seed=1,
-        output_dir=str(output),
-        **settings,
-    )
+    return small_job(output_dir=str(output), **settings)
 
 
 def model(weight):

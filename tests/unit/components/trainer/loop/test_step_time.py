@@ -4,10 +4,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from small_job import small_job
 
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 
 pytestmark = [
     pytest.mark.slow,
@@ -90,16 +90,10 @@ def told(tmp_path, monkeypatch):
     def call(*, block_s):
         clock = _Clock()
         monkeypatch.setattr(step_time, "time", SimpleNamespace(perf_counter=clock.perf_counter))
-        job = TrainingJob(
-            train_files=("none",),
-            eval_files=(),
+        job = small_job(
             features=(Feature(name="x", dtype="float32", shape=(8,)), Feature(name="y", dtype="float32")),
-            label="y",
             model="slipway.components.trainer.models.cnn.build_model",
-            hyperparameters={},
-            batch_size=4,
             epochs=EPOCHS,
-            seed=1,
             output_dir=str(tmp_path),
             checkpoint_dir=str(tmp_path),
         )
