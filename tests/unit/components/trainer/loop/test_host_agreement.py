@@ -14,12 +14,6 @@ from slipway.components.trainer.settings.early_stopping import EarlyStoppingSett
 TWO = Hosts(index=1, count=2, coordinator="host-0:1", source="a test")
 
 
-def job(**settings):
-    return small_job(
-        **settings,
-    )
-
-
 def devices(*steps):
     """Of hosts that pass these steps."""
     answers = iter([min(steps), -max(steps)])
@@ -35,20 +29,20 @@ TAKES_THE_BEST = [
 
 def test_going_back_on_several_hosts_is_refused():
     with pytest.raises(ComponentError, match=r"blow_up\.trials \(1\) must be 0 on several hosts.* are 2:"):
-        require_agreement(job(**GOES_BACK), TWO)
+        require_agreement(small_job(**GOES_BACK), TWO)
 
 
 @pytest.mark.parametrize("settings", TAKES_THE_BEST)
 def test_best_epoch_of_several_hosts_needs_a_folder_that_they_share(settings):
     with pytest.raises(ComponentError, match="the 2 hosts have no folder in common") as caught:
-        require_agreement(job(**settings), TWO)
+        require_agreement(small_job(**settings), TWO)
     assert caught.value.hint == "set train.checkpoint.folder to one that all hosts reach"
-    require_agreement(job(**settings, checkpoint_dir="shared"), TWO)
+    require_agreement(small_job(**settings, checkpoint_dir="shared"), TWO)
 
 
 @pytest.mark.parametrize("settings", [GOES_BACK, *TAKES_THE_BEST])
 def test_one_host_may_do_all_of_it(settings):
-    require_agreement(job(**settings), Hosts())
+    require_agreement(small_job(**settings), Hosts())
 
 
 def test_hosts_go_on_from_the_same_step():
