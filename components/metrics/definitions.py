@@ -16,6 +16,7 @@ Trivial = Literal[
     "deviation",
     "absolute_deviation",
     "entropy",
+    "binary_entropy",
     "positive_share",
     "pinball_loss",
     "random_mean_reciprocal_rank",
@@ -23,6 +24,9 @@ Trivial = Literal[
     "random_ndcg_5",
     "random_ndcg_10",
 ]
+_OF_CLASSES: tuple[Trivial, ...] = ("majority_share", "entropy", "binary_entropy")
+"""Scores of constant answers to labels that are classes."""
+
 Interval = Literal["proportion", "auc"]
 Labels = Literal["one", "one_an_answer"]
 
@@ -109,7 +113,7 @@ class Metric:
     def is_of_classes(self) -> bool:
         """Whether its labels are classes, not numbers."""
         is_yes_or_no = self.is_curve or self.confusion is not None
-        return is_yes_or_no or self.outputs == "classes" or self.trivial in ("majority_share", "entropy")
+        return is_yes_or_no or self.outputs == "classes" or self.trivial in _OF_CLASSES
 
     @property
     def is_of_each_class(self) -> bool:
@@ -155,7 +159,7 @@ METRICS = {
         at_most=1,
         confusion=Confusion(part=(1, 1, 0, 0), deciding=_ALL, whole=_ALL),
     ),
-    "binary_crossentropy": Metric("BinaryCrossentropy", "lower", "one", "entropy"),
+    "binary_crossentropy": Metric("BinaryCrossentropy", "lower", "one", "binary_entropy"),
     "categorical_accuracy": Metric(
         "CategoricalAccuracy", "higher", "classes", "majority_share", "proportion", at_most=1
     ),

@@ -132,13 +132,13 @@ def _add_trivial(
     overall = labels.get(OVERALL)
     if overall is None:
         return
-    by_column = majority_per_slice(labels)
     for name in metrics:
         value = trivial_value(name, overall)
         if value is None:
             continue
         found["overall"][name] = {trivial_answer(name, overall, classes): value}
         if metric_of(name).trivial == "majority_share":
+            by_column = majority_per_slice(labels, name)
             found["overall"][name] |= {f"the majority of each {c}": share for c, share in by_column.items()}
         found["slices"][name] = {
             key: trivial_value(name, each) for key, each in labels.items() if key != OVERALL

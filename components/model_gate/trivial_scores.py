@@ -194,7 +194,8 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     """Return the score of the best constant answer; None if it is not known.
 
     The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
-    error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC.
+    error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC. A label
+    that is itself a share, 0 to 1, counts as both answers, each with its share.
     """
     known = METRICS.get(plain_name(metric))
     if known and known.outputs == "ranks":
@@ -202,7 +203,7 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
         return found
     match known.trivial if known else None:
         case "majority_share":
-            return labels.majority_share
+            return max(labels.mean, 1 - labels.mean) if _are_shares(metric, labels) else labels.majority_share
         case "chance":
             return 0.5
         case "variance":
@@ -213,6 +214,8 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
             return labels.absolute_deviation
         case "entropy":
             return labels.entropy
+        case "binary_entropy":
+            return _entropy_of_yes(labels.mean)
         case "positive_share":
             return labels.mean if labels.is_binary else None
         case "pinball_loss":
@@ -229,6 +232,8 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
     """
     match metric_of(metric).trivial:
         case "majority_share":
+            if _are_shares(metric, labels):
+                return f"always answering {class_name(float(labels.mean > 0.5), classes)}"
             return f"always answering {class_name(labels.majority, classes)}"
         case "variance" | "deviation":
             return f"always answering {labels.mean:.4g}, the mean"
@@ -236,6 +241,10 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             return "always answering the median"
         case "entropy":
             return "always answering the shares of the classes"
+        case "binary_entropy":
+            if labels.is_binary:
+                return "always answering the shares of the classes"
+            return f"always answering {labels.mean:.4g}, the mean"
         case "pinball_loss":
             return "always answering the same quantiles"
         case "positive_share":
@@ -248,13 +257,26 @@ def class_name(label: float, classes: Sequence[str]) -> str:
     return short(classes[int(label)]) if label in range(len(classes)) else f"{label:g}"
 
 
-def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float]:
+def _are_shares(metric: str, labels: LabelStatistics) -> bool:
+    """Whether a metric of yes or no has labels between 0 and 1."""
+    return metric_of(metric).confusion is not None and not labels.is_binary and 0 <= labels.mean <= 1
+
+
+def _entropy_of_yes(share: float) -> float | None:
+    """Return the entropy of an answer of yes or no, in nats; None if the share of yes is none."""
+    if not 0 <= share <= 1:
+        return None
+    return -math.fsum(each * math.log(each) for each in (share, 1 - share) if each)
+
+
+def majority_per_slice(slices: Mapping[str, LabelStatistics], metric: str = "accuracy") -> dict[str, float]:
     """Return the accuracy of answering each slice's own majority, by the columns that define the slices.
 
     It shows how much the columns alone can predict.
 
     Args:
         slices: by name, `payment_type=Cash` or `payment_type=Cash, trip_start_hour=7`; `overall` is left out.
+        metric: the accuracy that is meant.
     """
     weights: dict[str, float] = {}
     hits: dict[str, float] = {}
@@ -263,7 +285,7 @@ def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float
             continue
         columns = slice_columns(name)
         weights[columns] = weights.get(columns, 0.0) + labels.weight
-        hits[columns] = hits.get(columns, 0.0) + labels.weight * labels.majority_share
+        hits[columns] = hits.get(columns, 0.0) + labels.weight * (trivial_value(metric, labels) or 0.0)
     return {columns: hits[columns] / weights[columns] for columns in weights}
 
 

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_pinball_loss
 
+from slipway.components.evaluator.judged import Judged
+from slipway.components.evaluator.metric_values import results
+from slipway.components.evaluator.request import ModelRequest, Request
+from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.interval_formulas import Spread, auc_of_chance
 from slipway.components.model_gate.measured import Measured
@@ -68,6 +72,67 @@ def test_statistics_are_read_from_the_evaluation_where_it_has_them_all():
 )
 def test_best_constant_answer_has_its_value(metric, value):
     assert trivial_value(metric, TAXI) == (None if value is None else pytest.approx(value))
+
+
+def evaluated(metric, labels, answers, *, weights=None):
+    """The value and the labels' statistics, as the Evaluator measures them over all rows."""
+    model = ModelRequest("", "label", is_baseline=False, weight="" if weights is None else "weight")
+    asked = Request((model,), ((),), {metric: METRICS[metric].class_name}, label_statistics=True)
+    tally = Tally(asked)
+    tally.add({}, [Judged(labels, answers, weights)], first=0)
+    found = {name: value for (_, name), value in results(asked, tally)[()].items()}
+    return found[metric], LabelStatistics.from_metrics(found)
+
+
+def best_of(metric, labels, constants, *, weights=None):
+    """The best value of any of the constant answers, and the labels' statistics."""
+    found = [
+        evaluated(metric, labels, np.tile(np.array(each, np.float32), (len(labels), 1)), weights=weights)
+        for each in constants
+    ]
+    best = max if METRICS[metric].better == "higher" else min
+    return best(value for value, _ in found), found[0][1]
+
+
+GRID = [[share] for share in np.linspace(0, 1, 201)]
+DRAW = np.random.default_rng(3)
+WEIGHTS = DRAW.choice([0.0, 0.5, 1.0, 7.0], 60)
+BINARY = DRAW.choice([0.0, 1.0], (60, 1), p=[0.7, 0.3])
+SHARES = DRAW.choice([0.0, 0.2, 0.3, 1.0], (60, 1), p=[0.1, 0.3, 0.4, 0.2])
+LIKELY = 1 - SHARES
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize("labels", [BINARY, SHARES, LIKELY], ids=["binary", "shares", "likely"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "binary_accuracy",
+        "binary_crossentropy",
+        "mean_squared_error",
+        "root_mean_squared_error",
+        "mean_absolute_error",
+        "auc",
+    ],
+)
+def test_no_constant_number_scores_better_than_the_trivial_value(metric, labels, weights):
+    best, statistics_of_labels = best_of(metric, labels, GRID, weights=weights)
+    assert trivial_value(metric, statistics_of_labels) == pytest.approx(best, rel=1e-3)
+
+
+def test_constant_answer_to_labels_that_are_shares_is_told():
+    _, shares = best_of("binary_accuracy", SHARES, [[0.5]])
+    _, likely = best_of("binary_accuracy", LIKELY, [[0.5]])
+    told = trivial_answer("binary_accuracy", shares), trivial_answer("binary_accuracy", likely)
+    assert told == ("always answering 0", "always answering 1")
+    assert trivial_answer("binary_crossentropy", TAXI) == "always answering the shares of the classes"
+    assert trivial_answer("binary_crossentropy", shares) == f"always answering {SHARES.mean():.4g}, the mean"
+    assert trivial_value("binary_crossentropy", LabelStatistics.of_counts({2: 5, 3: 5})) is None
+
+
+def test_column_is_worth_the_likelier_answer_of_each_of_its_values():
+    slices = {"pay=Cash": LabelStatistics.of_counts({0.2: 50, 0.4: 50})}
+    assert majority_per_slice(slices, "binary_accuracy") == {"pay": pytest.approx(0.7)}
 
 
 def test_precision_of_several_classes_has_no_known_constant():
