@@ -9,14 +9,19 @@ import numpy as np
 
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.grouped_sums import Floats
-from slipway.components.evaluator.model_tally import BUCKETS, ModelTally
+from slipway.components.evaluator.model_tally import BUCKETS, OF_CLASSES, ModelTally
 from slipway.components.evaluator.request import ANSWERS_NAME, QUANTILES, RANKS, Request
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output
 from slipway.components.metrics.row_values import HINGES, MEANS
 from slipway.components.model_gate.prediction_counts import Group, PredictionCounts
-from slipway.components.model_gate.trivial_scores import LABEL_PREFIX, LabelStatistics, labels_of_vectors
+from slipway.components.model_gate.trivial_scores import (
+    LABEL_PREFIX,
+    LabelStatistics,
+    constant_area,
+    labels_of_vectors,
+)
 
 # Number of thresholds of the AUC, and TensorFlow Model Analysis' shift of them
 # (`binary_confusion_matrices.py`).
@@ -76,16 +81,25 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
 
 
 def _of_chance(request: Request, tally: Tally) -> dict[str, dict[str, Floats]]:
-    """Return the expected values of a random order, by output, field of `LabelStatistics`, and slice."""
+    """Return what ranks and areas have without knowledge, by output, field of `LabelStatistics`, and slice;
+    NaN where there is none."""
     return {
         asked.output: {
             _RANDOM[class_name]: model.ranked.means(class_name, len(tally.keys), by_chance=True)
             for class_name in request.metrics_of(asked.output).values()
             if class_name in _RANDOM
         }
+        | _of_constants(model, tally)
         for asked, model in zip(request.models, tally.models, strict=True)
         if not asked.is_baseline
     }
+
+
+def _of_constants(model: ModelTally, tally: Tally) -> dict[str, Floats]:
+    if OF_CLASSES not in model.sums:
+        return {}
+    each = zip(model.sums[OF_CLASSES].tolist(), tally.weights[:, 0].tolist(), strict=True)
+    return {"constant_auc": np.array([constant_area(positives, weight) for positives, weight in each])}
 
 
 def _means(

@@ -24,6 +24,9 @@ COARSE_BUCKETS = 128
 """Number of buckets of a replicate's curve: by chance about as many rows share a bucket as with ten thousand.
 The buckets are finer near 0 and 1, where the predictions of a model of rare events lie."""
 
+OF_CLASSES = "rows of classes"
+"""Name of the sums of the rows of each class."""
+
 
 class ModelTally:
     """The counts for one output of one model.
@@ -33,6 +36,7 @@ class ModelTally:
             answer is not finite, that are left out of `answers` and `cells` otherwise, that are not binary,
             and whose label is none of the classes. If rows have weights, there are also the sums of the
             squared weights in each cell of the confusion and in each class of the curve, see `squares_of`.
+            With a curve of several answers a row, `OF_CLASSES` has the weight of the rows of each class.
         curve: by slice and bucket, positives and negatives.
         answers: by slice and answer, the number of rows, and the sums of labels, squared labels, and answers.
         cells: by slice and label * outputs + answer, the number of rows.
@@ -139,6 +143,8 @@ class ModelTally:
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
         self._add_squares("curve", np.stack([wanted.sum(1), (1 - wanted).sum(1)], axis=1), judged.weights, at)
         width = answers.shape[1]
+        if width > 1:
+            self._add(OF_CLASSES, _weighed(wanted, judged.weights), at)
         if judged.weights is not None:
             counts = _weighed(counts, np.repeat(judged.weights, width))
         entries = (at.rows[:, None] * width + np.arange(width)).ravel() if width > 1 else at.rows

@@ -11,7 +11,7 @@ Better = Literal["higher", "lower"]
 Outputs = Literal["one", "classes", "quantiles", "ranks"]
 Trivial = Literal[
     "majority_share",
-    "chance",
+    "constant_auc",
     "variance",
     "deviation",
     "absolute_deviation",
@@ -149,7 +149,7 @@ METRICS = {
     "accuracy": Metric(
         "Accuracy", "higher", "one", "majority_share", "proportion", at_most=1, labels="one_an_answer"
     ),
-    "auc": Metric("AUC", "higher", None, "chance", "auc", at_most=1, is_curve=True),
+    "auc": Metric("AUC", "higher", None, "constant_auc", "auc", at_most=1, is_curve=True),
     "binary_accuracy": Metric(
         "BinaryAccuracy",
         "higher",

@@ -6,6 +6,7 @@ TFX's Evaluator computes this metric with the others, so it has the same slices 
 """
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,14 +23,17 @@ from slipway.components.model_gate.trivial_scores import (
     LABEL_PREFIX,
     NO_CLASS,
     LabelStatistics,
+    constant_area,
     digits_of_labels,
     labels_of_vectors,
     rounded_label,
 )
 
+_STATISTICS = (*ALWAYS, "constant_auc")
+
 
 class LabelStatisticsMetric(tfma.metrics.Metric):
-    """The fields of `LabelStatistics`, each as a metric `label_<field>`.
+    """The fields of `LabelStatistics`, each as a metric `label_<field>`; of the optional ones `constant_auc`.
 
     Args:
         name: required by TensorFlow Model Analysis; the names of the results do not depend on it.
@@ -56,16 +60,15 @@ def _computations(
             output_name=output_name,
             example_weighted=example_weighted,
         )
-        for statistic in ALWAYS
+        for statistic in _STATISTICS
     ]
     return [
         tfma.metrics.MetricComputation(
             keys=keys,
             preprocessors=[
                 StandardMetricInputsPreprocessor(
-                    include_filter={"labels": {}, "example_weights": {}}
-                    if example_weighted
-                    else {"labels": {}},
+                    include_filter={"labels": {}, "predictions": {}}
+                    | ({"example_weights": {}} if example_weighted else {}),
                     include_default_inputs=False,
                 )
             ],
@@ -128,14 +131,28 @@ class _Counts:
 
 @dataclasses.dataclass
 class _Labels:
-    """Counts of labels that are a number or a class, and of other vectors; see `labels_of_vectors`."""
+    """Counts of labels that are a number or a class, and of other vectors; see `labels_of_vectors`.
+
+    Attributes:
+        width: how many numbers a label has.
+        outputs: how many answers a row has.
+        of_classes: by class, the weight of the rows that have it.
+        weight: of all rows.
+    """
 
     classes: _Counts = dataclasses.field(default_factory=_Counts)
     numbers: _Counts = dataclasses.field(default_factory=_Counts)
     width: int = 1
+    outputs: int = 1
+    of_classes: Counter[int] = dataclasses.field(default_factory=Counter)
+    weight: float = 0.0
 
-    def add(self, labels: np.ndarray, weight: float) -> None:
+    def add(self, labels: np.ndarray, weight: float, *, outputs: int = 1) -> None:
         values = labels.astype(np.float64).ravel()
+        self.outputs = max(self.outputs, outputs)
+        self.weight += weight
+        if outputs > 1:
+            self._add_classes(values, weight, outputs)
         self.width = max(self.width, values.size)
         ones = np.flatnonzero(values == 1)
         if values.size > 1 and np.count_nonzero(values) == ones.size <= 1:
@@ -144,7 +161,23 @@ class _Labels:
         known = values[~np.isnan(values)].tolist()
         (self.numbers if values.size > 1 else self.classes).add(known, weight)
 
+    def _add_classes(self, values: np.ndarray, weight: float, outputs: int) -> None:
+        of_each = [(values.item(), 1.0)] if values.size == 1 else enumerate(values.tolist())
+        for place, share in of_each:
+            if 0 <= place < outputs and share > 0:
+                self.of_classes[int(place)] += weight * share  # type: ignore[assignment]
+
+    @property
+    def constant_auc(self) -> float:
+        """See `LabelStatistics`; NaN if there is none."""
+        if self.outputs == 1:
+            return math.nan
+        return constant_area([self.of_classes[place] for place in range(self.outputs)], self.weight)
+
     def merge(self, other: "_Labels") -> None:
+        self.outputs = max(self.outputs, other.outputs)
+        self.of_classes.update(other.of_classes)
+        self.weight += other.weight
         self.classes.merge(other.classes)
         self.numbers.merge(other.numbers)
         self.width = max(self.width, other.width)
@@ -186,7 +219,8 @@ class _LabelCounts(beam.CombineFn):
             weight = float(np.asarray(self._own(element.example_weights)).ravel()[0])
         labels = np.asarray(self._own(element.labels))
         # The label of a row that weighs nothing may stand for none, and must not decide what the others are.
-        counts.add(labels if weight else np.zeros_like(labels), weight)
+        answers = np.size(self._own(element.predictions))
+        counts.add(labels if weight else np.zeros_like(labels), weight, outputs=answers)
         return counts
 
     def _own(self, values: Any) -> Any:
@@ -203,4 +237,7 @@ class _LabelCounts(beam.CombineFn):
         if not any(weights.values()):
             return {}
         found = LabelStatistics.of_counts(weights, squares=squares, count=sum(rows.values()))
-        return {key: getattr(found, name) for key, name in zip(self._keys, ALWAYS, strict=True)}
+        area = counts.constant_auc
+        found = dataclasses.replace(found, constant_auc=None if math.isnan(area) else area)
+        known = found.known()
+        return {key: known[name] for key, name in zip(self._keys, _STATISTICS, strict=True) if name in known}

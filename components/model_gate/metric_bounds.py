@@ -78,7 +78,7 @@ def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> t
     if kind == "proportion" and at.effective_rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.effective_rows, confidence=confidence)
     labels = at.labels
-    if kind == "auc" and labels and labels.is_binary:
+    if kind == "auc" and labels and labels.has_area_of_two_classes:
         return auc_bounds(value, *labels.rows_by_class, confidence=confidence)
     return None
 

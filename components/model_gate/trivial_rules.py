@@ -159,9 +159,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
         return None
     metric, got = metric_of(name), at.metrics.get(name)
     answer = trivial_answer(name, labels, classes)
-    if metric.interval == "auc":
-        if not labels.is_binary:
-            return None  # with several classes it averages areas, whose distribution by chance is unknown
+    if metric.interval == "auc" and labels.has_area_of_two_classes:
         limit = auc_of_chance(*labels.rows_by_class, confidence=CONFIDENCE)
         required = f"above {limit:.4g}, which {CONFIDENCE:.0%} of random models stay below"
         return Check(name, OVERALL, required, got, None, got is not None and got > limit)

@@ -42,6 +42,8 @@ class LabelStatistics:
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
         pinball_loss: of always answering the labels' own quantiles; None if no quantiles are requested.
+        constant_auc: the area under the curve of always answering how frequent each class is, if a row has
+            several answers and the area is requested; else None.
         random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: the expected value if the
             rows of each group are in random order; None if it is not requested.
     """
@@ -59,6 +61,7 @@ class LabelStatistics:
     majority_share: float
     entropy: float
     pinball_loss: float | None = None
+    constant_auc: float | None = None
     random_mean_reciprocal_rank: float | None = None
     random_ndcg: float | None = None
     random_ndcg_5: float | None = None
@@ -135,6 +138,11 @@ class LabelStatistics:
         return self.classes == 2 and math.isclose(self.variance, self.mean * (1 - self.mean), abs_tol=1e-9)
 
     @property
+    def has_area_of_two_classes(self) -> bool:
+        """Whether an area is that of one answer to labels 0 and 1, of which every constant has one half."""
+        return self.is_binary and self.constant_auc is None
+
+    @property
     def rows_by_class(self) -> tuple[int, int]:
         """`positives` and `negatives` of binary labels: both occur, so each is at least 1."""
         return max(round(self.positives), 1), max(round(self.negatives), 1)
@@ -190,12 +198,34 @@ def labels_of_vectors(
     return found
 
 
+def constant_area(positives: Sequence[float], weight: float) -> float:
+    """Return the area under the ROC curve of always answering how frequent each class is.
+
+    The answers to all classes are ranked together, so the frequent classes, which have most of the positives,
+    stand above the rare ones. No other constant has a larger area.
+
+    Args:
+        positives: by class, how many rows have it, or their weight.
+        weight: number of rows, or their weight.
+
+    Returns:
+        0.5 to 1; NaN where no row, or every one, has each class.
+    """
+    area = above = 0.0
+    for each in sorted(positives, reverse=True):
+        area += (weight - each) * (above + each / 2)
+        above += each
+    pairs = above * (len(positives) * weight - above)
+    return area / pairs if pairs > 0 else math.nan
+
+
 def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     """Return the score of the best constant answer; None if it is not known.
 
     The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
-    error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC. A label
-    that is itself a share, 0 to 1, counts as both answers, each with its share.
+    error, the shares of the classes for a cross-entropy and for an AUC of several answers, any for one of one
+    answer, always "yes" for a precision. A label that is itself a share, 0 to 1, counts as both answers, each
+    with its share.
     """
     known = METRICS.get(plain_name(metric))
     if known and known.outputs == "ranks":
@@ -204,8 +234,8 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     match known.trivial if known else None:
         case "majority_share":
             return max(labels.mean, 1 - labels.mean) if _are_shares(metric, labels) else labels.majority_share
-        case "chance":
-            return 0.5
+        case "constant_auc":
+            return 0.5 if labels.constant_auc is None else labels.constant_auc
         case "variance":
             return labels.variance
         case "deviation":
@@ -239,7 +269,9 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             return f"always answering {labels.mean:.4g}, the mean"
         case "absolute_deviation":
             return "always answering the median"
-        case "entropy":
+        case "constant_auc" if labels.constant_auc is None:
+            return "answers drawn at random"
+        case "entropy" | "constant_auc":
             return "always answering the shares of the classes"
         case "binary_entropy":
             if labels.is_binary:
@@ -249,7 +281,7 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             return "always answering the same quantiles"
         case "positive_share":
             return f"always answering {class_name(1, classes)}"
-    return "a random order" if metric_of(metric).outputs == "ranks" else "answers drawn at random"
+    return "a random order"
 
 
 def class_name(label: float, classes: Sequence[str]) -> str:

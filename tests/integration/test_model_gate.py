@@ -388,7 +388,7 @@ def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors, las
     counted = [computation.combiner.create_accumulator() for _ in range(2)]
     for place, vector in enumerate(vectors):
         weight = np.ones(1) if weights is None else weights[[place]]
-        row = SimpleNamespace(labels=np.array(vector, float), example_weights=weight)
+        row = SimpleNamespace(labels=np.array(vector, float), example_weights=weight, predictions=np.ones(2))
         computation.combiner.add_input(counted[place % 2], row)
     theirs = computation.combiner.extract_output(computation.combiner.merge_accumulators(counted))
     asked = Request(
@@ -402,4 +402,47 @@ def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors, las
     ours = {
         name: value for (_, name), value in results(asked, tally)[()].items() if name != "cosine_similarity"
     }
-    assert {key.name: value for key, value in theirs.items()} == pytest.approx(ours)
+    told = {key.name: value for key, value in theirs.items()}
+    assert {name: value for name, value in told.items() if name != "label_constant_auc"} == pytest.approx(
+        ours
+    )
+
+
+@pytest.mark.parametrize("several", ["classes", "vectors", "one"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_area_of_the_best_constant_is_the_one_that_our_evaluator_knows(several, is_weighted):
+    from slipway.components.evaluator.judged import Judged
+    from slipway.components.evaluator.metric_values import results
+    from slipway.components.evaluator.request import ModelRequest, Request
+    from slipway.components.evaluator.tally import Tally
+    from slipway.components.model_gate.label_statistics_metric import LabelStatisticsMetric
+
+    draw = np.random.default_rng(5)
+    labels = {
+        "classes": draw.choice([-1.0, 0.0, 1.0, 3.0], (40, 1)),
+        "vectors": draw.choice([0.0, 1.0], (40, 5)) * [1, 1, 0.5, 0, 1],
+        "one": draw.choice([0.0, 1.0], (40, 1)),
+    }[several]
+    weights = draw.choice([0.0, 1.0, 5.0], 40) if is_weighted else None
+    outputs = 1 if several == "one" else 5
+    [computation] = LabelStatisticsMetric().computations(example_weighted=is_weighted)
+    counted = [computation.combiner.create_accumulator() for _ in range(2)]
+    for place, label in enumerate(labels):
+        weight = np.ones(1) if weights is None else weights[[place]]
+        row = SimpleNamespace(labels=label, example_weights=weight, predictions=np.ones(outputs))
+        computation.combiner.add_input(counted[place % 2], row)
+    theirs = computation.combiner.extract_output(computation.combiner.merge_accumulators(counted))
+    told = {key.name: value for key, value in theirs.items()}
+    asked = Request(
+        models=(ModelRequest("", "label", is_baseline=False, weight="w" if is_weighted else ""),),
+        slices=((),),
+        metrics={"auc": "AUC"},
+        label_statistics=True,
+    )
+    tally = Tally(asked)
+    tally.add({}, [Judged(labels, np.ones((40, outputs)), weights)], first=0)
+    ours = {name: value for (_, name), value in results(asked, tally)[()].items()}
+    assert ("label_constant_auc" in ours) is (several != "one")
+    if several != "one":
+        assert ours["label_constant_auc"] > 0.5
+    assert told.get("label_constant_auc") == pytest.approx(ours.get("label_constant_auc"))

@@ -4,6 +4,7 @@ import math
 import random
 import statistics
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from slipway.components.model_gate.trivial_rules import (
 from slipway.components.model_gate.trivial_scores import (
     LABEL_PREFIX,
     LabelStatistics,
+    constant_area,
     majority_per_slice,
     trivial_answer,
     trivial_value,
@@ -118,6 +120,49 @@ LIKELY = 1 - SHARES
 def test_no_constant_number_scores_better_than_the_trivial_value(metric, labels, weights):
     best, statistics_of_labels = best_of(metric, labels, GRID, weights=weights)
     assert trivial_value(metric, statistics_of_labels) == pytest.approx(best, rel=1e-3)
+
+
+THREE = DRAW.choice([0.0, 1.0, 2.0], (60, 1), p=[0.8, 0.15, 0.05])
+MULTI = (DRAW.random((60, 3)) < [0.9, 0.3, 0.1]).astype(float)
+ORDERS = [[0.9 if each == place else 0.1 * each for each in range(3)] for place in range(3)]
+ORDERS += [[0.1 * each for each in order] for order in permutations(range(3))]
+ORDERS += [[0.2, 0.2, 0.1], [0.1, 0.2, 0.2], [0.2, 0.1, 0.2], [0.2, 0.2, 0.2], [0.2, 0.1, 0.1]]
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize(
+    "labels",
+    [THREE, np.eye(3)[THREE[:, 0].astype(int)], MULTI, np.where(THREE == 2, -1, THREE)],
+    ids=["classes", "vectors", "several", "unknown"],
+)
+def test_no_constant_answer_to_several_classes_has_a_larger_area(labels, weights):
+    best, of_labels = best_of("auc", labels, ORDERS, weights=weights)
+    assert trivial_value("auc", of_labels) == pytest.approx(best, abs=1e-6)
+    assert best > 0.6
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+def test_two_answers_to_two_classes_have_an_area_of_their_shares(weights):
+    best, of_labels = best_of("auc", BINARY, [[0.2, 0.1], [0.1, 0.2], [0.1, 0.1]], weights=weights)
+    assert trivial_value("auc", of_labels) == pytest.approx(best, abs=1e-6)
+    assert best > 0.55
+    assert not of_labels.has_area_of_two_classes
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+def test_no_constant_answer_to_classes_scores_better_than_the_trivial_value(weights):
+    shares = [(a / 60, b / 60, (60 - a - b) / 60) for a in range(1, 59) for b in range(1, 60 - a)]
+    answers = [*shares, *np.eye(3)] if weights is None else [*shares[::7], *np.eye(3)]
+    for metric in ("sparse_categorical_crossentropy", "sparse_categorical_accuracy"):
+        best, of_labels = best_of(metric, THREE, answers, weights=weights)
+        assert trivial_value(metric, of_labels) == pytest.approx(best, rel=0.01)
+
+
+def test_area_of_a_constant_by_hand():
+    assert constant_area([900, 50, 50], 1000) == pytest.approx(0.925)
+    assert constant_area([10, 10], 20) == 0.5
+    assert math.isnan(constant_area([0, 0], 20))
+    assert math.isnan(constant_area([20, 20], 20))
 
 
 def test_constant_answer_to_labels_that_are_shares_is_told():
@@ -336,9 +381,26 @@ def test_model_is_no_worse_than_a_constant_by_rounding(apart, worse):
     assert stops(check({"auc": 0.9, "binary_accuracy": 0.775 * (1 - apart)})) is worse
 
 
-def test_area_of_several_classes_is_not_compared():
-    three = LabelStatistics.of_counts({0: 100, 1: 100, 2: 100})
-    assert check({"auc": 0.4}, labels=three) == []
+def test_always_the_shares_of_several_classes_is_no_area_to_be_blessed_for():
+    labels = np.repeat([0.0, 1.0, 2.0], [900, 50, 50])[:, None]
+    auc, of_classes = evaluated("auc", labels, np.tile(np.float32([0.9, 0.05, 0.04]), (1000, 1)))
+    assert auc == pytest.approx(0.925)
+    [constant] = check({"auc": auc}, labels=of_classes)
+    assert constant.reason == "auc 0.925, needs above 0.925 (always answering the shares of the classes)"
+    assert stops([constant])
+    knows = np.where(np.arange(3) == labels, 0.9, 0.05).astype(np.float32)
+    knows[:30] = 1 / 3
+    auc, of_classes = evaluated("auc", labels, knows)
+    at = Measured({"auc": auc}, {}, of_classes, spreads={"auc": Spread(0.001, 63)})
+    assert not stops(trivial_checks(["auc"], {}, at, beat="one")[0])
+    unsure = replace(at, spreads={"auc": Spread(0.1, 63)})
+    assert stops(trivial_checks(["auc"], {}, unsure, beat="one")[0])
+
+
+def test_area_of_labels_that_are_shares_must_surely_be_above_one_half():
+    shares = LabelStatistics.of_counts({0: 50, 0.25: 50, 1: 50})
+    [chance] = check({"auc": 0.5}, labels=shares)
+    assert chance.reason == "auc 0.5, needs above 0.5 (answers drawn at random)"
 
 
 @pytest.mark.parametrize(("error", "passes"), [(0.03, True), (0.05, False)])
