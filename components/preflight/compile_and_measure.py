@@ -156,11 +156,7 @@ def _answer(question: Question, lines: Any) -> Answer:
         inner_optimizer(model).gradient_accumulation_steps = question.accumulate_steps
     facts |= {
         "parameters": model.count_params(),
-        "layers": layers_of(
-            model,
-            {name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in inputs.items()},
-            line_of=lines.of,
-        ),
+        "layers": layers_of(model, line_of=lines.of),
         "variables": tuple(
             each.path for each in (*model.trainable_variables, *model.non_trainable_variables)
         ),
@@ -182,7 +178,8 @@ def _answer(question: Question, lines: Any) -> Answer:
     try:
         where = _places(model, question, lines)
         step = TrainingStep(model, features, question, where=where)
-        traced, found, leaking = _traced(step, model, question, where)
+        traced, found, leaking, calls = _traced(step, model, question, where)
+        facts["layers"] = layers_of(model, calls, line_of=lines.of)
     except SlipwayError:
         raise
     except Exception as error:  # the user's code, and all that it calls, may raise anything
@@ -289,9 +286,10 @@ def _places(model: Any, question: Question, lines: Any) -> Where:
 
 def _traced(
     step: TrainingStep, model: Any, question: Question, where: Where
-) -> tuple[Any, tuple[Trait, ...], str | None]:
-    """Trace the step twice; return the second trace, the traits found in it and by comparing the two, and
-    the place where the first one, as the training's only one, uses a tensor of a trace before (or None)."""
+) -> tuple[Any, tuple[Trait, ...], str | None, Any]:
+    """Trace the step twice; return the second trace, the traits found in it and by comparing the two, the
+    place where the first one, as the training's only one, uses a tensor of a trace before (or None), and the
+    calls of the layers in it."""
     import jax
 
     from slipway.components.preflight.python_state import (
@@ -300,9 +298,10 @@ def _traced(
         leaked_tracers,
         side_effects,
     )
+    from slipway.components.preflight.shapes import Calls
 
     seeds: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
-    with fixed_seeds(seeds[0], question.model):
+    with fixed_seeds(seeds[0], question.model), Calls.recorded(model) as calls:
         first = step.traced(question.batch_size)
     before = kept_values(model, question.model)
     with fixed_seeds(seeds[1], question.model):
@@ -316,7 +315,7 @@ def _traced(
     found += traced_program.constant_noise(second.jaxpr, where)
     found += traced_program.long_loops(second.jaxpr, where)
     arguments = len(jax.tree.leaves(first.args_info))
-    return second, tuple(found), traced_program.leak(first.jaxpr, arguments, where)
+    return second, tuple(found), traced_program.leak(first.jaxpr, arguments, where), calls
 
 
 if __name__ == "__main__":

@@ -54,15 +54,14 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
     Args:
         unit: the side of the chip's matrix unit.
     """
-    work = {each.name: operations(each) for each in layers if each.kind in MATRIX_LAYERS}
-    total = sum(work.values())
+    total = sum(operations(each) for each in layers if each.kind in MATRIX_LAYERS)
     found = []
     for layer in layers:
         if layer.kind not in MATRIX_LAYERS or not layer.matrices or layer.is_output:
             continue
         units = _units(layer, unit)
         share = 1 - units / padded(units, unit)
-        if share < WORTH_TELLING or work[layer.name] < WEIGHTY * total:
+        if share < WORTH_TELLING or operations(layer) < WEIGHTY * total:
             continue
         found.append(
             Waste(
@@ -71,7 +70,7 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
                 better=_better(units, unit),
                 share=share,
                 memory_share=_memory_share(math.prod(layer.matrices[0]) // units, units),
-                model_share=work[layer.name] / total,
+                model_share=operations(layer) / total,
             )
         )
     return found

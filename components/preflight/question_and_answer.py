@@ -90,8 +90,9 @@ class Layer:
     """One layer of the model.
 
     Attributes:
+        name: its name; its path where another layer has the same name.
         kind: the name of its class.
-        matrices: the shapes of its trainable weights of rank 2 and more.
+        matrices: the shapes of its trainable weights of rank 2 and more, without those of layers within it.
         positions: how often they are used for one example: once, or at each position of a sequence or image.
         line: the line of the user's code that made it, such as "model.py, line 12"; "" if unknown.
     """

@@ -1,6 +1,7 @@
 """Reads from a built Keras model the facts about its layers that the rules need."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,75 +14,87 @@ from slipway.components.preflight.question_and_answer import Layer
 
 
 def layers_of(
-    model: Any, inputs: Any = None, *, line_of: Callable[[Any], str] = lambda _: ""
+    model: Any, calls: "Calls | None" = None, *, line_of: Callable[[Any], str] = lambda _: ""
 ) -> tuple[Layer, ...]:
-    """Return the layers of a model, including those in nested models.
+    """Return the layers of a model, including those in nested models and in other layers.
 
     Args:
         model: a built model.
-        inputs: KerasTensors with which to call a model of a custom class, which has no graph: only a call
-            shows how its layers are connected. With None, the positions of such a model's layers are 1, and
-            no layer is an output.
+        calls: of its layers. With None, those of its Keras graph are taken; of a model that has none, and of
+            layers within others, the positions are 1.
         line_of: returns the line of the user's code that made a layer; "" if unknown.
     """
-    calls = _Calls.of_graph(model) if getattr(model, "outputs", None) else _Calls.recorded(model, inputs)
+    calls = calls or Calls.of_graph(model)
+    layers = [each for each in model._flatten_layers(include_self=False) if not isinstance(each, keras.Model)]
+    names = Counter(each.name for each in layers)
     return tuple(
         Layer(
-            name=layer.name,
+            # Blocks of one class have layers of one name.
+            name=layer.name if names[layer.name] == 1 else layer.path or layer.name,
             kind=type(layer).__name__,
-            matrices=tuple(tuple(each.shape) for each in layer.trainable_variables if len(each.shape) > 1),
-            positions=_positions(layer, calls.answers.get(id(layer), [])),
+            matrices=tuple(tuple(each.shape) for each in _own_weights(layer) if len(each.shape) > 1),
+            positions=_positions(layer, calls.shapes.get(id(layer), [])),
             is_output=id(layer) in calls.outputs,
             dtype=layer.dtype_policy.compute_dtype or "float32",
             line=line_of(layer),
         )
-        for layer in model._flatten_layers(include_self=False)
-        if not isinstance(layer, keras.Model)
+        for layer in layers
     )
 
 
+def _own_weights(layer: Any) -> list[Any]:
+    """Return the trainable weights of a layer, without those of the layers that it is made of."""
+    others = {id(one) for each in layer._flatten_layers(include_self=False) for one in each.variables}
+    return [each for each in layer.trainable_variables if id(each) not in others]
+
+
 @dataclass
-class _Calls:
+class Calls:
     """The calls of layers, by the `id` of the layer.
 
     Attributes:
-        answers: the tensors that a layer has returned.
+        shapes: of the tensors that a layer has returned.
         outputs: the layers that produce the model's output.
     """
 
-    answers: dict[int, list[Any]] = field(default_factory=dict)
+    shapes: dict[int, list[tuple[int | None, ...]]] = field(default_factory=dict)
     outputs: set[int] = field(default_factory=set)
 
     @classmethod
-    def of_graph(cls, model: Any) -> "_Calls":
-        """Return the calls in a model that has a Keras graph."""
+    def of_graph(cls, model: Any) -> "Calls":
+        """Return the calls in a model's Keras graph; none if it has no graph."""
+        if not getattr(model, "outputs", None):
+            return cls()
         answers = {id(layer): _answers(layer) for layer in model._flatten_layers(include_self=False)}
         ends = {id(tensor) for output in keras.tree.flatten(model.outputs) for tensor in _made_of(output)}
         outputs = {layer for layer, tensors in answers.items() if ends & set(map(id, tensors))}
-        return cls(answers, outputs)
+        return cls({layer: _shapes(tensors) for layer, tensors in answers.items()}, outputs)
 
     @classmethod
-    def recorded(cls, model: Any, inputs: Any) -> "_Calls":
-        """Return the calls recorded during one call of a model that has no Keras graph.
+    @contextmanager
+    def recorded(cls, model: Any) -> Iterator["Calls"]:
+        """Record the calls while a model is called, as by a trace of its training step.
 
-        Operations that are not layers may compute the output from a layer's tensors. If no matrix layer
-        returns the output itself, the outputs are the last matrix layer and those as wide as the output.
+        The outputs are those of its graph. Where there is none, operations that are not layers may compute
+        the output from a layer's tensors: if no matrix layer returns the output itself, the outputs are the
+        last matrix layer and those as wide as the output.
         """
-        if inputs is None:
-            return cls()
-        found = cls()
+        found = cls(outputs=cls.of_graph(model).outputs)
+        answers: dict[int, list[Any]] = {}
         order: list[Any] = []
         ends: list[Any] = []
-        with _listening(model, order, found.answers, ends):
-            model(inputs)
+        with _listening(model, order, answers, ends):
+            yield found
+        found.shapes = {layer: _shapes(tensors) for layer, tensors in answers.items()}
+        if found.outputs:
+            return
         last = {id(tensor) for tensor in ends}
-        found.outputs = {layer for layer, tensors in found.answers.items() if last & set(map(id, tensors))}
+        found.outputs = {layer for layer, tensors in answers.items() if last & set(map(id, tensors))}
         matrix_layers = [layer for layer in order if type(layer).__name__ in MATRIX_LAYERS]
         if matrix_layers and not found.outputs & set(map(id, matrix_layers)):
-            widths = {tensor.shape[-1] for tensor in ends if tensor.shape}
-            as_wide = [each for each in matrix_layers if found.answers[id(each)][-1].shape[-1] in widths]
+            widths = {shape[-1] for shape in _shapes(ends) if shape}
+            as_wide = [each for each in matrix_layers if found.shapes[id(each)][-1][-1] in widths]
             found.outputs |= {id(each) for each in [*as_wide, matrix_layers[-1]]}
-        return found
 
 
 @contextmanager
@@ -133,14 +146,28 @@ def _size(tensor: Any) -> int:
     return math.prod(size or 1 for size in tensor.shape[1:])
 
 
-def _positions(layer: Any, answers: list[Any]) -> int:
-    shapes = {tuple(tensor.shape[1:]) for tensor in answers}
-    if len(shapes) != 1 or isinstance(layer, keras.layers.Embedding):
+def _positions(layer: Any, shapes: list[tuple[int | None, ...]]) -> int:
+    """Return the most positions that a call of a layer has answered for, one example's."""
+    if isinstance(layer, keras.layers.Embedding):
         return 1
-    shape = shapes.pop()
+    return max((math.prod(size or 1 for size in _apart(layer, shape)) for shape in shapes), default=1)
+
+
+def _apart(layer: Any, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """Return the sizes of the axes that a layer treats alike, such as those of a sequence, in its answer."""
+    if isinstance(layer, keras.layers.EinsumDense):  # which may have several axes of features: heads
+        given, _, result = layer.equation.replace(" ", "").partition("->")
+        if "..." not in result and len(result) == len(shape):
+            weights = given.partition(",")[2]
+            pairs = zip(result[1:], shape[1:], strict=True)
+            return tuple(size for axis, size in pairs if axis not in weights)
     # Keras' layers of convolutions alone have features first, if told to.
     is_first = getattr(layer, "data_format", None) == "channels_first"
-    return math.prod(size or 1 for size in (shape[1:] if is_first else shape[:-1]))
+    return shape[2:] if is_first else shape[1:-1]
+
+
+def _shapes(tensors: list[Any]) -> list[tuple[int | None, ...]]:
+    return [tuple(each.shape) for each in tensors if hasattr(each, "shape")]
 
 
 def _answers(layer: Any) -> list[Any]:

@@ -291,6 +291,9 @@ def _padding(evidence: Evidence) -> Iterator[Finding]:
     chip = CHIPS.get(evidence.question.slice.generation)
     if evidence.answer is None or chip is None:
         return
+    step = evidence.answer.step
+    if step.error and not step.is_out_of_memory:  # then how its layers are called may not be known
+        return
     for waste in wastes(evidence.answer.layers, unit=chip.unit):
         yield Finding(
             rule="padding",

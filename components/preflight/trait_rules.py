@@ -90,7 +90,8 @@ def _traits(evidence: Evidence) -> Iterator[Finding]:
     if evidence.answer is None:
         return
     # The rule "float64" has already reported layers that compute in float64.
-    wide = [f"the layer {each.name!r} " for each in evidence.answer.layers if each.dtype == "float64"]
+    named = [each.name.rpartition("/")[2] for each in evidence.answer.layers if each.dtype == "float64"]
+    wide = [f"the layer {name!r} " for name in named]
     for trait in evidence.answer.traits:
         if trait.kind == "cast" and trait.where.startswith(tuple(wide)):
             continue

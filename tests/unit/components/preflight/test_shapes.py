@@ -1,9 +1,10 @@
 """The facts of a built model that the rules about padding and types read."""
 
 import keras
+import numpy as np
 import pytest
 
-from slipway.components.preflight.shapes import layers_of
+from slipway.components.preflight.shapes import Calls, layers_of
 
 
 def test_matrices_positions_and_outputs_of_the_layers_that_compute():
@@ -52,7 +53,9 @@ def test_output_of_a_model_of_the_users_own_class_is_found_by_calling_it(end):
     given = {"x": keras.KerasTensor((None, 8, 4))}
     model(given)
     call = model.call
-    found = layers_of(model, given)
+    with Calls.recorded(model) as calls:
+        model(given)
+    found = layers_of(model, calls)
     assert {each.name: (each.positions, each.is_output) for each in found} == {
         "wide": (6, False),
         "answer": (1, True),
@@ -74,3 +77,41 @@ def test_positions_of_images_whose_features_come_first():
     deep = keras.layers.Conv2D(96, 3, data_format="channels_first", name="conv")
     found = {layer.name: layer for layer in layers_of(keras.Model(images, deep(images)))}
     assert found["conv"].positions == 6 * 4
+
+
+class Block(keras.layers.Layer):
+    """A layer of layers, of which no graph knows."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.inside = keras.layers.Dense(6, name="inside")
+
+    def call(self, values):
+        return self.inside(values)
+
+
+def test_layers_within_layers_have_the_positions_of_their_calls_a_path_and_their_own_weights():
+    inputs = keras.Input((5, 4))
+    outputs = keras.layers.Dense(2)(Block(name="second")(Block(name="first")(inputs)))
+    model = keras.Model(inputs, outputs)
+
+    with Calls.recorded(model) as calls:
+        model(np.zeros((3, 5, 4)))
+
+    found = {layer.name: layer for layer in layers_of(model, calls)}
+    assert [(name, found[name].positions) for name in ("first/inside", "second/inside")] == [
+        ("first/inside", 5),
+        ("second/inside", 5),
+    ]
+    assert (found["second"].matrices, found["second/inside"].matrices) == ((), ((6, 6),))
+    assert [each.kind for each in found.values() if each.is_output] == ["Dense"]
+
+
+@pytest.mark.parametrize(
+    ("equation", "output", "positions"),
+    [("abc,cde->abde", (7, 2, 3), 7), ("abc,cd->abd", (7, 6), 7), ("abc,bcd->ad", (6,), 1)],
+)
+def test_heads_of_a_layer_are_features_and_no_positions(equation, output, positions):
+    inputs = keras.Input((7, 4))
+    model = keras.Model(inputs, keras.layers.EinsumDense(equation, output, name="heads")(inputs))
+    assert {each.name: each.positions for each in layers_of(model)}["heads"] == positions
