@@ -12,6 +12,8 @@ from slipway.components.preflight.padding import wastes
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Loop, Question
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
+_OF_JAX = ("tensorflow", "value", "leak")
+"""Causes of errors that are of JAX, and not of TPUs or of the model whatever the backend is."""
 _BY_THE_COMPILER = "fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy"
 _UNKNOWN = {
     "other": "another line there; model.fit on a few rows ends in the same error on any CPU, with "
@@ -64,7 +66,12 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
             rule="backend",
             severity="note",
             message="train.backend is tensorflow; what is compiled here is the same model with Keras on JAX, "
-            f"and this one is TensorFlow's own: whether it trains on {name} is not known. "
+            + (
+                "and this one is TensorFlow's own: "
+                if refused.error_cause == "tensorflow"
+                else "which refuses what TensorFlow may take: "
+            )
+            + f"whether it trains on {name} is not known. "
             f"{_error(evidence)[:1].upper()}{_error(evidence)[1:]}",
             remedy=f"--set train.backend=jax, which can be checked: {refused.error_remedy}",
         )
@@ -178,10 +185,15 @@ def _precision(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _tensorflows_own(evidence: Evidence) -> Compiled | None:
-    """Return the step if JAX refused it for TensorFlow's own operations, and TensorFlow trains; else None."""
+    """Return the step if TensorFlow trains, and may take what JAX refused; else None.
+
+    That is its own operations, and Python that asks for values: of `if` and `while` it makes operations.
+    """
     step = evidence.answer.step if evidence.answer else None
-    is_own = evidence.backend == "tensorflow" and step is not None and step.error_cause == "tensorflow"
-    return step if is_own else None
+    trains = (
+        evidence.backend == "tensorflow" and evidence.has_tensorflow and evidence.question.slice.hosts == 1
+    )
+    return step if trains and step is not None and step.error_cause in _OF_JAX else None
 
 
 def _error(evidence: Evidence) -> str:

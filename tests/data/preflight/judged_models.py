@@ -246,6 +246,11 @@ def a_while_of_python(features, _):
     return through(features, halved)
 
 
+@right("backend", says="TensorFlow may take: whether", remedy="ops.cond", backend="tensorflow")
+def a_while_of_python_that_tensorflow_trains(features, _):
+    return a_while_of_python(features, _)
+
+
 @right(ERROR, says="judged_models.py, line", remedy="ops.fori_loop with a fixed number of turns")
 def a_loop_without_a_gradient(features, _):
     def halved(values):

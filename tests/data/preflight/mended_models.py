@@ -209,6 +209,11 @@ def with_a_loop_of_the_device(features, _):
     return through(features, halved)
 
 
+@mends("a_while_of_python_that_tensorflow_trains", "--set train.backend=jax, which", backend="jax")
+def with_a_loop_of_the_device_in_jax(features, _):
+    return through(features, halved)
+
+
 @mends("a_loop_without_a_gradient")
 def with_fixed_turns(features, _):
     return through(features, halved)

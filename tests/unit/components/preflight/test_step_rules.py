@@ -288,3 +288,23 @@ def test_loops_are_told_with_the_turns_that_are_counted_and_those_that_are_not(c
     (known,) = findings(case(step=replace(step, loops=loops[:1])))
     assert "not known" not in known.message
     assert Compiled.from_json(json.loads(json.dumps(asdict(step)))) == step
+
+
+@pytest.mark.parametrize(
+    ("changes", "rules"),
+    [
+        ({}, {"backend"}),
+        ({"backend": "jax"}, {"does_not_compile"}),
+        # Where TensorFlow does not train, JAX's verdict counts.
+        ({"has_tensorflow": False}, {"backend", "does_not_compile"}),
+        ({"slice": FOUR_HOSTS}, {"backend", "does_not_compile"}),
+    ],
+)
+@pytest.mark.parametrize("cause", ["tensorflow", "value"])
+def test_what_jax_alone_refuses_is_not_known_of_tensorflow(case, changes, rules, cause):
+    step = Compiled(batch_size=1024, error="it refuses", error_cause=cause, error_remedy="otherwise")
+
+    found = findings(case(**{"backend": "tensorflow", "step": step, **changes}))
+
+    assert {each.rule for each in found} == rules
+    assert all("otherwise" in each.remedy for each in found if each.rule == "does_not_compile")
