@@ -88,7 +88,13 @@ def run_compiler(
         ]
         try:
             done = subprocess.run(
-                arguments, capture_output=True, text=True, env=environment, timeout=limit_s, check=False
+                arguments,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",  # the user's code may print anything
+                env=environment,
+                timeout=limit_s,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return Unanswered(

@@ -18,7 +18,7 @@ KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective
 _COLLECTIVE = re.compile(
     rf"%?(?P<name>[\w.-]+) = (?P<shape>\(.*?\)|\S+) (?P<kind>{'|'.join(KINDS)})(?P<phase>-start|-done)?\("
 )
-_ARRAY = re.compile(r"(?P<type>[a-z]+\d*)\[(?P<sizes>[\d,]*)\]")
+_ARRAY = re.compile(r"(?P<type>[a-z]\w*)\[(?P<sizes>[\d,]*)\]")
 _NAME = re.compile(r"[\w.-]+")
 BEGINS = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.-]+) \(.*\) -> (?P<result>.*) \{$")
 """The line that begins a part of a program, a computation."""
@@ -84,7 +84,8 @@ def collectives(text: str) -> Iterator[Sent]:
 
 def _size_bytes(shape: str) -> int:
     return sum(
-        _BYTES.get(array["type"], 4) * math.prod(map(int, filter(None, array["sizes"].split(","))))
+        (1 if array["type"].startswith("f8") else _BYTES.get(array["type"], 4))
+        * math.prod(map(int, filter(None, array["sizes"].split(","))))
         for array in _ARRAY.finditer(shape)
     )
 

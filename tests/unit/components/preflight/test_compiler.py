@@ -49,6 +49,16 @@ def test_a_compiling_process_that_was_killed_is_reported_as_one(case, tmp_path, 
     assert "this machine's memory is short" in said.reason
 
 
+def test_a_compiling_process_may_print_what_is_no_text(case, tmp_path, monkeypatch):
+    (tmp_path / "python").write_text("#!/bin/sh\nprintf 'no \\377 memory' >&2\nexit 3\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=60.0)
+
+    assert said == Unanswered("the compiling process ended with 3: no \N{REPLACEMENT CHARACTER} memory")
+
+
 def test_a_compiling_process_finds_an_installed_slipway(case, monkeypatch):
     asked = []
     monkeypatch.setattr(

@@ -78,3 +78,10 @@ def test_an_all_reduce_of_which_a_part_is_kept_is_the_reduce_scatter_that_it_is(
     assert replace(within, computation=alone.computation) == alone
     # By its result: each device keeps an eighth.
     assert alone.result_bytes == 256 * 1024 * 4
+
+
+@pytest.mark.parametrize(("kind", "size_bytes"), [("f8e4m3fn", 1), ("bf16", 2), ("f32", 4), ("s64", 8)])
+def test_bytes_of_a_number_follow_from_its_type(kind, size_bytes):
+    [sent] = collectives(f"%a = {kind}[3,5]{{1,0}} all-gather(%x), dimensions={{0}}")
+
+    assert sent.result_bytes == 15 * size_bytes
