@@ -92,18 +92,19 @@ def test_where_all_pay_the_table_says_up_to_which():
     assert lines[-1].startswith("more chips pay up to v5e-4 at least (rule: ")
 
 
-def test_slices_that_cannot_divide_the_batch_are_not_compared_and_few_files_do_not_matter():
+def test_slices_that_cannot_divide_the_batch_are_not_compared_and_files_and_backend_do_not_matter():
     found = generations(
         [
             verdict(1, 1.0),
             verdict(4, 0.3, wrong="files"),
+            verdict(8, 0.2, wrong="train_step"),
             verdict(16, 0.1, wrong="indivisible"),
             verdict(8, 1.0, generation="v6e"),
         ]
     )
 
     assert {name: [each.question.slice.name for each in own] for name, own in found.items()} == {
-        "v5e": ["v5e-1", "v5e-4"]
+        "v5e": ["v5e-1", "v5e-4", "v5e-8"]
     }
 
 
