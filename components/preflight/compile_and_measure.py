@@ -194,7 +194,7 @@ def _answer(question: Question, lines: Any) -> Answer:
     except ComponentError as error:
         return refused(error.message, cause="shape", remedy=error.hint)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where)))
-    facts["traits"] = (*traits_of(model, question, lines), *_train_step_of_jax(model), *found)
+    facts["traits"] = (*traits_of(model, question, lines, calls), *_train_step_of_jax(model), *found)
     if fault := step.layout_fault:
         return refused(fault.words, cause="layout", remedy=fault.remedy)
     facts["state_bytes"] = step.state_bytes

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -18,6 +18,7 @@ import numpy as np
 
 from slipway.components.preflight.definitions import Definitions
 from slipway.components.preflight.question_and_answer import Question, Trait
+from slipway.components.preflight.shapes import Calls
 from slipway.components.trainer.compile_options import unsynchronized
 from slipway.components.trainer.trace_error import layer_and_line
 
@@ -131,13 +132,17 @@ def _beyond_32_bits(value: Any) -> int | None:
     return max(ends, key=abs) if ends[0] > limits.max or ends[1] < limits.min else None
 
 
-def traits_of(model: Any, question: Question, lines: Definitions) -> Iterator[Trait]:
+def traits_of(
+    model: Any, question: Question, lines: Definitions, calls: Calls | None = None
+) -> Iterator[Trait]:
     """Yield the traits that follow from the model's settings and layers.
 
     Args:
         model: a built model whose optimizer has its variables.
         lines: of the user's code that made it.
+        calls: of its layers in a trace of the step; None: those of its graph are taken.
     """
+    calls = calls or Calls.of_graph(model)
     if model.run_eagerly:
         yield Trait(kind="run_eagerly", where=lines.of_compile(model))
     if not model.trainable_variables and model.variables:
@@ -149,16 +154,25 @@ def traits_of(model: Any, question: Question, lines: Definitions) -> Iterator[Tr
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.Embedding) and layer.built and layer.trainable:
             where = ", ".join(filter(None, (f"the layer {layer.name!r}", lines.of(layer))))
-            yield from _sparsely_used(layer, model, question, where)
+            answers = calls.shapes.get(id(layer), [])
+            yield from _sparsely_used(layer, model, question, answers, where)
 
 
-def _sparsely_used(layer: Any, model: Any, question: Question, where: str) -> Iterator[Trait]:
+def _sparsely_used(
+    layer: Any, model: Any, question: Question, answers: Sequence[Sequence[int | None]], where: str
+) -> Iterator[Trait]:
+    """Yield a trait if a table is updated whole in each step, and little of it is looked up.
+
+    Args:
+        answers: the shapes of what the table answered, its batch None where the layer was not traced.
+    """
     shape = tuple(layer.embeddings.shape)
     table_bytes = math.prod(shape) * 4
-    try:
-        looked_up = question.batch_size * math.prod(layer.input.shape[1:])
-    except (AttributeError, ValueError, TypeError):  # the layer is called never, or more than once
+    if not answers or any(None in each[1:] for each in answers):
         return
+    looked_up = sum(
+        (each[0] or question.batch_size) * math.prod(size or 1 for size in each[1:-1]) for each in answers
+    )
     # An optimizer names its slots by the path of their variable with "_" for "/".
     flat = layer.embeddings.path.replace("/", "_") + "_"
     copies = sum(

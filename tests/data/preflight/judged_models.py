@@ -1096,6 +1096,25 @@ def large_vocabulary(features, _):
     return answered(x, layers.GlobalAveragePooling1D()(codes))
 
 
+class OfCodes(keras.Model):
+    """Of a class of its own, of whose layers no graph knows."""
+
+    def __init__(self):
+        super().__init__()
+        self.codes = layers.Embedding(2_000_000, 128, name="codes")
+        self.answer = layers.Dense(1, dtype="float32")
+
+    def call(self, inputs):
+        return self.answer(ops.mean(self.codes(inputs["x"]), axis=1))
+
+
+@right("whole_table", says="the layer 'codes', judged_models.py, line", **CODES, remedy="adafactor")
+def large_vocabulary_in_a_class(features, _):
+    model = OfCodes()
+    model.compile("adam", "mse")
+    return model
+
+
 @right(
     "does_not_fit",
     "whole_table",

@@ -887,6 +887,13 @@ def _of_table(features, rows, optimizer="adam"):
     return answered(x, mean, optimizer=optimizer)
 
 
+@mends("large_vocabulary_in_a_class")
+def with_adafactor_in_a_class(features, _):
+    model = judged.OfCodes()
+    model.compile("adafactor", "mse")
+    return model
+
+
 @mends("large_vocabulary")
 def with_adafactor(features, _):
     return _of_table(features, 2_000_000, "adafactor")
