@@ -220,16 +220,19 @@ def _flops(each: _Instruction, within: _Computation) -> int:
         return 0
     if each.kind == "dot":
         summed = re.search(r"lhs_contracting_dims=\{([\d,]*)\}", each.text)
-        axes = map(int, filter(None, summed[1].split(","))) if summed else ()
+        axes = [int(axis) for axis in summed[1].split(",") if axis] if summed else []
+        if max(axes, default=-1) >= len(left.shape):  # a shape that is written in a way not known here
+            return 0
         return 2 * math.prod(each.shape) * math.prod(left.shape[axis] for axis in axes)
     labels = _LABELS.search(each.text)
-    if labels is None:
+    shapes = (left.shape, right.shape, each.shape)
+    if labels is None or any(
+        len(names) != len(shape) for names, shape in zip(labels.groups(), shapes, strict=True)
+    ):
         return 0
-    sizes = [
-        dict(zip(names, shape, strict=False))
-        for names, shape in zip(labels.groups(), (left.shape, right.shape, each.shape), strict=True)
-    ]
-    of_left, of_right, of_result = sizes
+    of_left, of_right, of_result = (
+        dict(zip(names, shape, strict=True)) for names, shape in zip(labels.groups(), shapes, strict=True)
+    )
     groups = {name: int(count) for name, count in _GROUPS.findall(each.text)}
     products: int = 2 * of_left["b"] // groups.get("batch", 1)
     products *= of_left["f"] // groups.get("feature", 1) * of_result["f"]

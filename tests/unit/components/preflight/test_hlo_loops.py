@@ -125,3 +125,12 @@ def test_convolutions_are_counted_without_their_padding_and_gaps():
     assert spread == 2 * 8 * (9 + 8 + 9) ** 2 * 16 * 4
     grouped = convolution(", window={size=3x3}, feature_group_count=4", right="3,3,1,16")
     assert grouped == 2 * 8 * 8 * 8 * 16 * 9
+
+
+def test_what_is_written_in_a_way_not_known_counts_nothing():
+    assert convolution(left="8,<=10,10,4") == 0
+    assert convolution(labels="b01f_01io->?01f?") == 0
+    odd = "ENTRY %m (a: f32[1]) -> f32[1] {\n  %a = f32[<=4,8]{1,0} parameter(0)\n"
+    assert (
+        Loops(f"{odd}  ROOT %c = f32[4,4] dot(%a, %a), lhs_contracting_dims={{1}}\n}}\n").matrix_flops() == 0
+    )
