@@ -147,6 +147,7 @@ class _Backfill:
         self._waiting = list(spans)
         self._running: dict[int | str, _Followed] = {}
         self._done: set[int | str] = set()
+        self._has_told = False
         self._at_once = target.config.cloud.schedule.max_concurrent_runs
 
     def run(self) -> int:
@@ -178,6 +179,7 @@ class _Backfill:
         run_id, found = self._latest(span)
         found = found or self._scheduled.get(span_number(span))
         if found is None:
+            self._tell_of_later_runs()
             self._start(span, run_id)
             return
         submitted, state = found
@@ -215,6 +217,18 @@ class _Backfill:
             for run in self._service.scheduled_runs(schedule, workload=config.name)
         ]
         return {span: run for run in runs if (span := span_read(run[1])) is not None}
+
+    def _tell_of_later_runs(self) -> None:
+        """Say once, before the first run is started, whether the schedule has come to later spans."""
+        later = max(self._scheduled, default=0)
+        if self._has_told or later <= span_number(self._spans[-1]):
+            return
+        self._has_told = True
+        named = at_span(_DAY, later) if isinstance(self._spans[-1], str) else later
+        say(
+            f"note: the schedule has already run {named}: a model that is blessed here is published over "
+            "that of the later span, and is what later models are compared with"
+        )
 
     def _start(self, span: int | str, run_id: str) -> None:
         target = replace(self._target, config=self._config(span))

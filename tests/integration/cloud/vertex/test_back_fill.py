@@ -148,6 +148,10 @@ def test_span_that_the_schedule_has_run_itself_is_not_run_again(google, vertex, 
     assert days == ["taxi-prod-back-fill-20270102", "taxi-prod-back-fill-20270103"]
     assert back_fill("2027-01-01", "2027-01-01", SOURCE, called="mended") == 0
     assert "mended-prod-back-fill-20270101" in google.jobs
+    assert "the schedule has already run" not in capsys.readouterr().err
+    assert back_fill("2026-12-30", "2026-12-31", SOURCE) == 0
+    note = "note: the schedule has already run 2027-01-01: a model that is blessed here is published over"
+    assert capsys.readouterr().err.count(note) == 1
 
 
 def test_another_name_runs_the_spans_again(google, back_fill):
