@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from slipway.components.counted_words import counted
+from slipway.pipeline.engine.run_end import LateInterrupt
 from slipway.pipeline.engine.scheduler import Hopeless
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.exit_codes import DONE, FAILED, INTERRUPTED
@@ -171,6 +172,8 @@ class Trials:
             self._save()
             self.tell(f"{name}  refused: {trial.why}  {shown}")
             return True
+        except LateInterrupt:  # the run is over, and its nodes are in the cache when the sweep goes on
+            return False
         if record.state == "interrupted":
             return False
         trial.run_id, trial.wall_s = record.run_id, round(time.monotonic() - began, 3)

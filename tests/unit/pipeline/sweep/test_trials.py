@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from slipway.pipeline.engine.run_end import LateInterrupt
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.sweep.record import Sweep, Trial, read_sweep
@@ -89,6 +90,17 @@ def test_an_interrupted_sweep_goes_on_where_it_was(sweep, tmp_path):
     assert runs.asked[0] == (("train.epochs=5", "train.batch_size=2"), "run-1"), "the run goes on"
     assert len(runs.asked) == 2
     assert [trial.value for trial in read_sweep("2026", tmp_path).done] == [0.7, 0.9, 0.8]
+
+
+def test_a_sweep_that_is_interrupted_at_the_end_of_a_trial_s_run_says_so_and_goes_on_with_it(sweep, tmp_path):
+    class Late(Runs):
+        def __call__(self, sets, **how):
+            super().__call__(sets, **how)
+            raise LateInterrupt(0)
+
+    assert carry_on(sweep, Late(AUC)) == 130
+    assert [trial.state for trial in read_sweep("latest", tmp_path).done] == ["running"]
+    assert carry_on(read_sweep("latest", tmp_path), Runs(AUC)) == 0
 
 
 def test_a_sweep_that_is_done_runs_nothing(sweep, tmp_path):
