@@ -17,7 +17,13 @@ from tfx.types.standard_artifacts import Examples, TransformGraph
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
 from slipway.components.errors import ComponentError
-from slipway.components.reference_models.fit import Table, answers_of, label_of, rows_that_count
+from slipway.components.reference_models.fit import (
+    Table,
+    answers_of,
+    label_of,
+    require_labels,
+    rows_that_count,
+)
 from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
 
@@ -55,6 +61,9 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         pass_through: transformed columns that are not features; None: none.
         means: by name, the metrics to average; None: none. As in the Evaluator, outputs for which a metric
             has no value are left out.
+
+    Raises:
+        ComponentError: a split has no rows that weigh something, or labels that cannot be learned.
     """
     keep_to_cpu()
     transform = tft.TFTransformOutput(transform_graph.uri)
@@ -62,6 +71,9 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         _read(transform, examples, split, labels=labels, weight=weight, apart=pass_through or ())
         for split in ("train", "eval")
     )
+    for split, tables in (("train", train), ("eval", held_out)):
+        for output, task in tasks.items():
+            require_labels(tables[output].labels, labels[output], task, split)
     rows = float(len(next(iter(train.values())).labels))
     found: dict[str, dict[str, float]] = {}
     for name in models:

@@ -68,6 +68,31 @@ def label_of(column: np.ndarray, name: str) -> np.ndarray:
     return classes
 
 
+def require_labels(labels: np.ndarray, name: str, task: Task, split: str) -> None:
+    """Check that scikit-learn can learn the labels of a split.
+
+    Args:
+        labels: [rows].
+        name: of the label, for the message.
+        task: whether labels are classes or numbers.
+
+    Raises:
+        ComponentError: one is NaN, as of a row that a loss masks, or infinite; or no class where there should
+            be one. -1 is none of the classes.
+    """
+    unfit = ~np.isfinite(labels)
+    wanted = "a number in each row"
+    if task == "classes":
+        unfit |= (labels != np.floor(labels)) | (labels < -1)
+        wanted = "a class in each row, 0, 1, ..."
+    if unfit.any():
+        raise ComponentError(
+            f"the label {name!r} is {labels[unfit][0]:g} in {unfit.sum():,} of {len(labels):,} rows of "
+            f"the split {split}, and the reference models of evaluate.baselines need {wanted}",
+            hint="remove evaluate.baselines, or give rows without a label the weight 0 in transform.weight",
+        )
+
+
 def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
     """Fit a model on `train` and predict `rows`.
 

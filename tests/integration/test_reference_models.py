@@ -71,6 +71,9 @@ def test_every_output_has_a_model_of_its_own_and_a_mean_beside_them(tmp_path):
     assert found["auc"] == pytest.approx((found["sport/auc"] + found["music/auc"]) / 2), (
         "no row has the label film: as in the Evaluator, its area is not in the mean"
     )
+    masked = [*rows, {**rows[0], "music": [math.nan]}]
+    with pytest.raises(ComponentError, match="the label 'music' is nan in 1 of 41 rows of the split train"):
+        made(tmp_path / "masked", tiny_examples({"train": masked, "eval": rows}, into=tmp_path / "masked"))
     empty = tiny_examples({"train": rows, "eval": none}, into=tmp_path / "empty")
     with pytest.raises(ComponentError, match="the split eval has no rows whose weight is above 0"):
         made(tmp_path / "empty", empty)

@@ -7,7 +7,13 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from slipway.components.errors import ComponentError
-from slipway.components.reference_models.fit import Table, answers_of, label_of, rows_that_count
+from slipway.components.reference_models.fit import (
+    Table,
+    answers_of,
+    label_of,
+    require_labels,
+    rows_that_count,
+)
 
 # scikit-learn calls SciPy with options that SciPy will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -47,6 +53,31 @@ def test_numbers_are_learned(name):
     answers = answers_of(name, "numbers", table("numbers"), held_out, seed=1)
     assert answers.shape == (400, 1)
     assert np.mean((answers[:, 0] - held_out.labels) ** 2) < 0.2 * held_out.labels.var()
+
+
+@pytest.mark.parametrize(
+    ("task", "labels", "found"),
+    [
+        ("numbers", [1.5, np.nan, np.nan, 2], "the label 'fare' is nan in 2 of 4 rows of the split eval"),
+        ("numbers", [1.5, np.inf], "the label 'fare' is inf in 1 of 2 rows"),
+        ("classes", [1, np.nan], "the label 'fare' is nan in 1 of 2 rows"),
+        ("classes", [0, 0.25, 1], "the label 'fare' is 0.25 in 1 of 3 rows"),
+        ("classes", [-2, 0, 1], "the label 'fare' is -2 in 1 of 3 rows"),
+    ],
+)
+def test_label_that_scikit_learn_does_not_take_is_told_in_words(task, labels, found):
+    with pytest.raises(ComponentError) as refused:
+        require_labels(np.array(labels), "fare", task, "eval")
+    assert refused.value.message.startswith(found)
+    assert "evaluate.baselines" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("task", "labels"),
+    [("numbers", [-1.5, 2.0]), ("classes", np.array([0, 2, -1])), ("classes", [0.0, 1.0])],
+)
+def test_labels_that_it_takes_are_left_as_they_are(task, labels):
+    require_labels(np.asarray(labels), "fare", task, "train")
 
 
 def test_rows_of_weight_0_are_left_out_whatever_their_label():
