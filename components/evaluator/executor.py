@@ -43,6 +43,7 @@ from slipway.components.evaluator.stock_executor import KINDS, CheckedExecutor, 
 from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import of_output, plain_name
 from slipway.components.model_gate.eval_config import CANDIDATE
+from slipway.components.model_gate.evaluation import kinds_of_models
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 from slipway.components.process_pool import TaskProgress
 from slipway.components.progress import report as tell
@@ -240,12 +241,12 @@ def _overall_metrics(folder: str) -> dict[str, float]:
 
     A run's record holds them, so that its readers need not open TFMA's files.
     """
-    found = {}
+    found, kinds = {}, kinds_of_models(folder)
     for record in tfma.load_metrics(folder):
         if record.slice_key.single_slice_keys:
             continue
         for entry in record.metric_keys_and_values:
-            is_own = entry.key.model_name in ("", CANDIDATE) and not entry.key.is_diff
+            is_own = kinds[entry.key.model_name] == CANDIDATE and not entry.key.is_diff
             value = entry.value.double_value.value
             if is_own and entry.value.HasField("double_value") and math.isfinite(value):
                 found[of_output(entry.key.output_name, entry.key.name)] = value

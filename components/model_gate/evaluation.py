@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
+from tfx.dsl.io import fileio
 
 from slipway.components.metrics.definitions import of_output, output_of, plain_name
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
@@ -71,8 +72,23 @@ def _labels_of_outputs(found: Mapping[str, float]) -> dict[str, LabelStatistics]
     return {output: labels for output, labels in read.items() if labels is not None}
 
 
+def kinds_of_models(uri: str) -> dict[str, str]:
+    """Return `CANDIDATE` or `BASELINE` for each model's name in the Evaluator's output in `uri`.
+
+    A pipeline of one's own may name its models otherwise. With a single model, TFMA leaves its name empty.
+    """
+    with fileio.open(f"{uri}/eval_config.json") as file:
+        config = json.loads(file.read()).get("evalConfig", {})
+    named = {
+        spec.get("name", ""): BASELINE if spec.get("isBaseline") else CANDIDATE
+        for spec in config.get("modelSpecs", ())
+    }
+    return {CANDIDATE: CANDIDATE, BASELINE: BASELINE, **named, "": CANDIDATE}
+
+
 def read_evaluation(uri: str) -> Evaluation:
     """Read the Evaluator's output in `uri`; metrics that are not a number (plots, matrices) are left out."""
+    kinds = kinds_of_models(uri)
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     answers: dict[str, PlainCounts] = {}
     not_finite: dict[str, int] = {}
@@ -82,8 +98,7 @@ def read_evaluation(uri: str) -> Evaluation:
         name_of_slice = _slice_name(record.slice_key)
         columns[name_of_slice] = columns_name(each.column for each in record.slice_key.single_slice_keys)
         for entry in record.metric_keys_and_values:
-            # With a single model, TFMA leaves the model's name empty.
-            name = entry.key.model_name or CANDIDATE
+            name = kinds[entry.key.model_name]
             metric = of_output(entry.key.output_name, entry.key.name)
             if plain_name(metric) == PREDICTION_COUNTS and name_of_slice == OVERALL:
                 counts: PlainCounts = json.loads(entry.value.bytes_value)
@@ -95,7 +110,8 @@ def read_evaluation(uri: str) -> Evaluation:
                 spreads[entry.key.is_diff].setdefault(name_of_slice, {})[metric] = spread
             if entry.key.is_diff or not entry.value.HasField("double_value"):
                 continue
-            model = by_model[name]
+            # All models have the same labels; they stand with the first one.
+            model = by_model[CANDIDATE if plain_name(metric).startswith(LABEL_PREFIX) else name]
             value = entry.value.double_value.value
             if not math.isnan(value):
                 model.setdefault(name_of_slice, {})[metric] = value

@@ -137,6 +137,29 @@ def test_columns_of_a_slice_are_read_apart_from_its_value(tmp_path):
     }
 
 
+@pytest.mark.parametrize("order", [("new", "live"), ("live", "new"), ("baseline", "candidate")])
+def test_models_may_have_names_of_their_own(tmp_path, order):
+    """The last two are named the wrong way round."""
+    import tensorflow_model_analysis as tfma
+
+    from slipway.components.evaluator.executor import _overall_metrics
+    from slipway.components.evaluator.metric_files import write_evaluation
+    from slipway.components.evaluator.request import ModelRequest, Request
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    before = {"live", "candidate"}
+    specs = [tfma.ModelSpec(name=name, label_key="y", is_baseline=name in before) for name in order]
+    models = tuple(ModelRequest(name, "y", is_baseline=name in before) for name in order)
+    values = {(name, "auc"): 0.8 if name in before else 0.9 for name in order}
+    values |= {(order[0], "label_mean"): 0.25}
+    request = Request(models, ((),), {"auc": "AUC"})
+    write_evaluation(str(tmp_path), tfma.EvalConfig(model_specs=specs), request, {(): values}, {}, {})
+    assert _overall_metrics(str(tmp_path)) == {"auc": 0.9}
+    found = read_evaluation(str(tmp_path))
+    assert found.candidate["overall"] == {"auc": 0.9, "label_mean": 0.25}
+    assert found.baseline["overall"] == {"auc": 0.8}
+
+
 def test_model_without_a_baseline_is_the_candidate(evaluated):
     from slipway.components.model_gate.evaluation import read_evaluation
 
