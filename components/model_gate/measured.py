@@ -85,11 +85,26 @@ def is_undefined(metric: str, at: Measured) -> bool:
     return all(labels is not None and _says_nothing(plain_name(metric), labels) for labels in each)
 
 
+def is_empty(metric: str, at: Measured, *, overall: Measured) -> bool:
+    """Whether no row of a slice counts for the metric, as where all weigh 0 or none has a label.
+
+    Args:
+        at: the slice.
+        overall: all rows; where their labels are not known either, nothing is known of the slice.
+    """
+    if metric in at.metrics and plain_name(metric) not in METRICS:
+        return False  # one of the user's own may count rows
+    if overall.labels_of_outputs and not output_of(metric):
+        return not at.labels_of_outputs
+    known = overall.of_output(output_of(metric)).labels
+    return known is not None and at.of_output(output_of(metric)).labels is None
+
+
 def _says_nothing(name: str, labels: LabelStatistics) -> bool:
     """Whether a metric that tells two classes apart was asked for where there is only one, or one of ranks
-    where no row is relevant."""
+    where no row is relevant, or of shares of the labels where all are 0."""
     if name not in METRICS or labels.classes >= 2:
         return False
-    if is_of_groups(name):
+    if is_of_groups(name) or METRICS[name].skips_zeros:
         return labels.majority == 0
     return METRICS[name].needs_both_classes

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slipway.components.metrics.definitions import output_of
-from slipway.components.model_gate.measured import Measured, is_undefined
+from slipway.components.model_gate.measured import Measured, is_empty, is_undefined
 from slipway.components.model_gate.metric_bounds import bounds, difference_bounds, is_unbounded
 from slipway.components.model_gate.slice_names import slice_columns
 from slipway.components.model_gate.verdict import OVERALL, Check
@@ -78,7 +78,11 @@ def threshold_checks(
             continue
         for metric, limits in wanted:
             at = slices[name].of_output(output_of(metric))
-            if is_undefined(metric, at):
+            if is_empty(metric, slices[name], overall=overall):
+                notes.append(
+                    f"{metric} is not judged on {name}: no row there has a label and a weight above 0"
+                )
+            elif is_undefined(metric, at):
                 notes.append(f"{metric} is not judged on {name}: all its labels are equal")
             else:
                 judged.append((metric, limits, name, at))

@@ -424,3 +424,37 @@ def test_metric_of_an_output_is_judged_with_the_labels_of_that_output():
     alone = Measured({"auc": 0.8, "example_count": 1000.0}, {}, LABELS)
     found, _ = threshold_checks({"overall": {"auc": limits["tip/auc"]}}, {"overall": alone}, min_slice_rows=1)
     assert checks[0].note == found[0].note, "the bound is that of a model with this output alone"
+
+
+def test_slice_without_a_row_that_counts_is_not_judged():
+    known = LabelStatistics.of_counts({0: 500, 1: 500})
+    limits = {
+        "all": {"auc": Threshold(min=0.5), "mean_squared_error": Threshold(max=1), "rows": Threshold(min=1)}
+    }
+    overall = Measured({"example_count": 1000, "auc": 0.9}, {}, known)
+    # Of rows that all weigh nothing the Evaluator has an area of 0, and no error.
+    weightless = Measured({"example_count": 200, "auc": 0.0, "rows": 0.0}, {}, None)
+    checks, notes = threshold_checks(limits, {"overall": overall, "day=1": weightless}, min_slice_rows=100)
+    assert [(each.metric, each.passed) for each in checks] == [("rows", False)], "one's own may count rows"
+    why = "is not judged on day=1: no row there has a label and a weight above 0"
+    assert notes == [f"auc {why}", f"mean_squared_error {why}"]
+    unknown = {"overall": replace(overall, labels=None), "day=1": weightless}
+    checks, _ = threshold_checks(limits, unknown, min_slice_rows=100)
+    assert [each.passed for each in checks] == [False] * 3, "where no labels are known, nothing excuses it"
+
+
+def test_mean_over_outputs_is_not_judged_where_no_row_counts():
+    labels = {"tip": LabelStatistics.of_counts({0: 500, 1: 500})}
+    limits = {"all": {"auc": Threshold(min=0.5), "tip/auc": Threshold(min=0.5)}}
+    overall = Measured({"example_count": 1000, "auc": 0.9}, {}, None, labels_of_outputs=labels)
+    slices = {"overall": overall, "day=1": Measured({"example_count": 200, "tip/auc": 0.0}, {}, None)}
+    checks, notes = threshold_checks(limits, slices, min_slice_rows=100)
+    assert (checks, len(notes)) == ([], 2)
+
+
+def test_percentage_error_is_not_judged_where_all_labels_are_zero():
+    limits = {"all": {"mean_absolute_percentage_error": Threshold(max=5)}}
+    for label, judged in ((0, False), (3, True)):
+        at = Measured({"example_count": 200}, {}, LabelStatistics.of_counts({label: 200}))
+        checks, _ = threshold_checks(limits, {"overall": at, "day=1": at}, min_slice_rows=100)
+        assert bool(checks) is judged
