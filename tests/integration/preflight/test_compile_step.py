@@ -270,7 +270,7 @@ def test_of_a_model_that_takes_one_batch_only_no_other_is_found(asked, tpu_pytho
 
 @at_a_desk
 def test_the_largest_batch_is_found_below_one_that_does_not_fit(asked, tpu_python):
-    check_both_sides(asked, tpu_python, question("too_big", batch_size=65536, search_s=300.0))
+    check_both_sides(asked, tpu_python, question("too_big", batch_size=65536, search_s=1200.0))
 
 
 def test_a_slice_of_eight_sends_its_gradients_and_each_computes_an_eighth(asked, tpu_python):
