@@ -30,7 +30,7 @@ FLOORS: Mapping[str, float] = {
     "slipway.components.saved_model": 89,
     "slipway.components.statistics_gen": 95,
     "slipway.components.serving": 94,
-    "slipway.components.serving_check": 70,
+    "slipway.components.serving_check": 61,
     "slipway.components.trainer": 88,
     "slipway.components.transform": 92,
     "slipway.pipeline": 89,
@@ -54,7 +54,8 @@ FLOORS: Mapping[str, float] = {
 
 Each lies some three points below what was measured, for processes that a test kills tell nothing of what
 they ran. What lies far below 90 runs where nothing is counted: the preflight's compiler and torch in Pythons
-of their own, the serving check's client in one that knows no package of ours.
+of their own, the serving check's client in one that knows no package of ours. The serving check's component
+runs in one process, of the finished taxi run: where what that has counted was lost, 64 are left of 73.
 """
 
 
