@@ -9,7 +9,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.external,  # what the cells show is seen without a kernel in test_run_from_python.py
+]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.input_cache import InputSettings
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 
 @pytest.fixture
@@ -53,9 +53,10 @@ def test_rows_that_weigh_nothing_change_nothing(spoiled, train, request, backend
 TREES = "slipway.components.trainer.models.boosted_trees.build_model"
 
 
-@pytest.mark.parametrize("spoiled", [float("nan"), float("inf")], indirect=True)
 @pytest.mark.parametrize(
-    ("model", "hyperparameters"), [("tiny_model.build_model", {}), (TREES, {"classes": None})]
+    ("spoiled", "model", "hyperparameters"),
+    [(float("nan"), "tiny_model.build_model", {}), (float("inf"), TREES, {"classes": None})],
+    indirect=["spoiled"],
 )
 def test_a_row_that_weighs_nothing_may_lack_its_label(spoiled, train, model, hyperparameters):
     given = {name: getattr(spoiled, name) for name in ("train_files", "eval_files", "features", "weight")}

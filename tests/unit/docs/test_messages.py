@@ -22,13 +22,15 @@ def template(node):
 def templates(project):
     files = [path for folder in ("pipeline", "components") for path in (project / folder).rglob("*.py")]
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
-    return [text for node in nodes if (text := template(node))]
+    return sorted({text for node in nodes if (text := template(node))})
 
 
 def is_told(quote, templates):
     """Whether a string of the code says that, with something else for each `...`."""
-    pattern = re.compile(".*".join(re.escape(part.strip()) for part in quote.split("...")), re.DOTALL)
-    return any(pattern.search(text) for text in templates)
+    parts = [part.strip() for part in quote.split("...")]
+    pattern = re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
+    longest = max(parts, key=len)  # to look for it takes a tenth of a pattern's time
+    return any(longest in text and pattern.search(text) for text in templates)
 
 
 def quotes(project, page, pattern):

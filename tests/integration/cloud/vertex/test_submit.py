@@ -171,6 +171,7 @@ def test_submitted_run_is_followed_to_its_end(google, workload, cloud_here):
 
 
 @pytest.mark.slow
+@pytest.mark.external  # a program that imports TFX; following that is interrupted is seen in test_follow.py
 def test_ctrl_c_leaves_the_run_and_the_commands_that_are_told_then_work_as_pasted(google, workload, project):
     google.lives = [{"state": "PIPELINE_STATE_RUNNING"}]
     words = [sys.executable, "cloud_runner.py", "submit", str(workload), "--profile", "prod", "--wait"]

@@ -11,12 +11,15 @@ pytestmark = pytest.mark.slow
 
 PROBE = """
     import json, time
-    import tensorflow as tf
+    from slipway.components.large_imports import large_imports
+
+    with large_imports(keep=True):
+        import keras
+        import tensorflow as tf
 
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
-    import keras
     from slipway.components.trainer.checkpoint_files import Clock
     from slipway.components.trainer.devices.devices import Devices
     from slipway.components.trainer.devices.with_tensorflow import AHEAD, prefetched
