@@ -19,6 +19,7 @@ from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import (
+    AS_WRITTEN,
     Columns,
     parsed_once,
 )
@@ -28,8 +29,6 @@ from slipway.components.trainer.row_lengths import buckets_of
 TAKEN_TOGETHER_BYTES = 2**20
 MAX_TAKEN_TOGETHER = 16
 """Small batches are taken several at a time, because a gather of each column costs more than its few rows."""
-_AS_WRITTEN = tf.autograph.experimental.do_not_convert
-"""For functions without branches on tensors: converting them costs each training half a second."""
 
 
 class Rows(Protocol):
@@ -281,7 +280,7 @@ def training_batches(
     block = math.gcd(block_steps, steps_per_epoch - first_step_in_epoch) if block_steps else None
     together = block or max(1, min(MAX_TAKEN_TOGETHER, TAKEN_TOGETHER_BYTES // (part * rows.row_bytes)))
 
-    @_AS_WRITTEN
+    @AS_WRITTEN
     def take(numbers: tf.Tensor) -> Any:
         columns = rows.take(tf.reshape(numbers, [-1]))
         return targets.split(
@@ -291,7 +290,7 @@ def training_batches(
             }
         )
 
-    @_AS_WRITTEN
+    @AS_WRITTEN
     def portions_of(epoch: tf.Tensor) -> tf.data.Dataset:
         return epoch_order(epoch).batch(together, drop_remainder=block is not None)
 
@@ -319,7 +318,7 @@ def _bucketed_batches(
     first_epoch, first_step = first
     of_rows = tf.constant(bucketed.of_rows)
 
-    @_AS_WRITTEN
+    @AS_WRITTEN
     def batches_of(epoch: tf.Tensor) -> tf.data.Dataset:
         pair = tf.stack([tf.constant(seed, tf.int64), epoch])
         order = tf.random.experimental.stateless_shuffle(tf.range(rows.count, dtype=tf.int64), seed=pair)
@@ -335,7 +334,7 @@ def _bucketed_batches(
         left_out = tf.where(epoch == first_epoch, first_step, 0)
         return tf.data.Dataset.from_tensor_slices((batches[left_out:, place.index], longest[left_out:]))
 
-    @_AS_WRITTEN
+    @AS_WRITTEN
     def take(numbers: tf.Tensor, bucket: tf.Tensor) -> Any:
         return targets.split(bucketed.cut(rows.take(numbers), bucket))
 
@@ -374,7 +373,7 @@ def eval_batches(
         last = _portions(numbers[-rest:], rest, place, of_rows)
         batches = batches.concatenate(last) if full else last
 
-    @_AS_WRITTEN
+    @AS_WRITTEN
     def split(part: tf.Tensor, bucket: tf.Tensor) -> Any:
         columns = rows.take(part)
         return targets.split(bucketed.cut(columns, bucket) if bucketed is not None else columns)

@@ -6,7 +6,7 @@ batches of epoch n depend only on the seed and n. A training that resumes within
 files from their beginning, and starts to shuffle at the step where it stopped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +14,7 @@ import tensorflow as tf
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import (
+    AS_WRITTEN,
     Columns,
     parsed,
     records_of,
@@ -56,6 +57,7 @@ def training_batches(
     rows_of = tf.constant([each.rows for each in planned], tf.int64)
     batches_of = tf.constant([each.batches for each in planned], tf.int64)
 
+    @AS_WRITTEN
     def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:
         pair = tf.stack([tf.constant(seed, tf.int64), epoch])
         order = tf.random.experimental.stateless_shuffle(tf.constant(list(files)), seed=pair)
@@ -85,9 +87,7 @@ def training_batches(
 
     epochs = tf.data.Dataset.counter(start=first_epoch)
     batches = epochs.flat_map(epoch_batches)
-    return batches.map(lambda columns: _static(columns, features, targets, window.batch_size)).prefetch(
-        tf.data.AUTOTUNE
-    )
+    return batches.map(_static(features, targets, window.batch_size)).prefetch(tf.data.AUTOTUNE)
 
 
 def eval_batches(
@@ -102,11 +102,9 @@ def eval_batches(
     """
     portions = parsed(records_of_all(files), features, rows=batch_size)
     if not static:
-        return portions.map(targets.split).prefetch(tf.data.AUTOTUNE)
-    full = portions.filter(lambda columns: tf.shape(columns[features[0].name])[0] == batch_size)
-    return full.map(lambda columns: _static(columns, features, targets, batch_size)).prefetch(
-        tf.data.AUTOTUNE
-    )
+        return portions.map(AS_WRITTEN(targets.split)).prefetch(tf.data.AUTOTUNE)
+    is_full = AS_WRITTEN(lambda columns: tf.shape(columns[features[0].name])[0] == batch_size)
+    return portions.filter(is_full).map(_static(features, targets, batch_size)).prefetch(tf.data.AUTOTUNE)
 
 
 def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
@@ -123,6 +121,11 @@ def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
     raise ComponentError(f"there are no examples in {', '.join(files)}")
 
 
-def _static(columns: Columns, features: Sequence[Feature], targets: Targets, batch_size: int) -> Any:
-    shaped = {each.name: tf.ensure_shape(columns[each.name], (batch_size, *each.shape)) for each in features}
-    return targets.split(shaped)
+def _static(features: Sequence[Feature], targets: Targets, batch_size: int) -> Callable[[Columns], Any]:
+    shapes = {each.name: (batch_size, *each.shape) for each in features}
+
+    @AS_WRITTEN
+    def shaped(columns: Columns) -> Any:
+        return targets.split({name: tf.ensure_shape(columns[name], shape) for name, shape in shapes.items()})
+
+    return shaped
