@@ -10,13 +10,16 @@ import sys
 from collections.abc import Sequence
 
 from absl import app  # type: ignore[import-untyped]
-from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
-from tfx.types.standard_component_specs import RANGE_CONFIG_KEY
 
 from slipway.components.errors import ComponentError
+from slipway.components.large_imports import large_imports
 from slipway.pipeline.cloud.container.task import find_our_types
 from slipway.pipeline.cloud.scheduled_span import span_of
 from slipway.pipeline.exit_codes import FAILED
+
+with large_imports(keep=True):  # the process is the driver's own
+    from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
+    from tfx.types.standard_component_specs import RANGE_CONFIG_KEY
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
