@@ -26,12 +26,13 @@ def find_unknown_hyperparameters(names: Iterable[str], *, model: str, root: Path
     Args:
         root: the project's root, from which modules are imported.
     """
-    taken = hyperparameter_names(model, root=root)
+    wanted = tuple(names)
+    taken = hyperparameter_names(model, root=root) if wanted else None
     if taken is None:
         return {}
     return {
         name: f"{model} takes no hyperparameter of that name; {words_for_unknown(name, taken)}"
-        for name in names
+        for name in wanted
         if name not in taken
     }
 

@@ -6,6 +6,7 @@ run.
 """
 
 import ast
+import functools
 import importlib.util
 import pkgutil
 import sys
@@ -238,9 +239,13 @@ def _names_in(folder: Path | None) -> list[str]:
     return [each.name for each in pkgutil.iter_modules([str(folder)])] if folder else []
 
 
+# Several checks of one workload file read the same modules; nobody changes a tree.
+_tree_of = functools.lru_cache(maxsize=64)(parsed_source)
+
+
 def _parsed(file: Path, shown: str) -> ast.Module:
     try:
-        return parsed_source(file.read_bytes())
+        return _tree_of(file.read_bytes())
     except SyntaxError as error:
         raise _BrokenError(f"{shown}:{error.lineno or 1}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError, OSError) as error:

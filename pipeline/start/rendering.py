@@ -1,5 +1,6 @@
 """Renders templates to code, YAML, protobuf text and Markdown, and escapes the user's data in each."""
 
+import functools
 import html
 import json
 import re
@@ -42,6 +43,13 @@ def workload_files(
 
 def load_templates(folder: str) -> jinja2.Environment:
     """Return the Jinja environment of a template folder, with an escaping filter for each output language."""
+    made = _environment(folder)
+    made.globals["slipway"] = program_name()
+    return made
+
+
+@functools.cache  # it keeps the templates that it has compiled
+def _environment(folder: str) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("slipway.pipeline.start", folder),
         undefined=jinja2.StrictUndefined,
@@ -51,7 +59,6 @@ def load_templates(folder: str) -> jinja2.Environment:
         # The output is not HTML; each expression in a template uses the filter of its language.
         autoescape=False,  # noqa: S701
     )
-    made.globals["slipway"] = program_name()
     made.filters |= {"literal": _literal, "proto": _proto, "line": line, "text": _text}
     return made
 
