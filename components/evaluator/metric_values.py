@@ -20,6 +20,7 @@ from slipway.components.model_gate.trivial_scores import (
     LABEL_PREFIX,
     LabelStatistics,
     constant_area,
+    constant_precision,
     labels_of_vectors,
 )
 
@@ -98,8 +99,11 @@ def _of_chance(request: Request, tally: Tally) -> dict[str, dict[str, Floats]]:
 def _of_constants(model: ModelTally, tally: Tally) -> dict[str, Floats]:
     if OF_CLASSES not in model.sums:
         return {}
-    each = zip(model.sums[OF_CLASSES].tolist(), tally.weights[:, 0].tolist(), strict=True)
-    return {"constant_auc": np.array([constant_area(positives, weight) for positives, weight in each])}
+    each = list(zip(model.sums[OF_CLASSES].tolist(), tally.weights[:, 0].tolist(), strict=True))
+    return {
+        "constant_auc": np.array([constant_area(positives, weight) for positives, weight in each]),
+        "constant_precision": np.array([constant_precision(positives, weight) for positives, weight in each]),
+    }
 
 
 def _means(

@@ -10,7 +10,7 @@ from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from slipway.components.evaluator.judged import Judged, with_labels_that_count
 from slipway.components.evaluator.ranking import RankedRows
 from slipway.components.evaluator.request import QUANTILES, RANKS, Request
-from slipway.components.metrics.definitions import CONFUSION, CURVES
+from slipway.components.metrics.definitions import CONFUSION, CURVES, METRICS
 from slipway.components.metrics.row_values import HINGES, MEANS, confusion, of_quantiles, one_hot, shares
 from slipway.components.model_gate.prediction_counts import DISTINCT_PREDICTIONS
 from slipway.components.model_gate.trivial_scores import NO_CLASS
@@ -27,6 +27,9 @@ The buckets are finer near 0 and 1, where the predictions of a model of rare eve
 OF_CLASSES = "rows of classes"
 """Name of the sums of the rows of each class."""
 
+# What a constant answer scores in them depends on how frequent each class is.
+_COMPARED_BY_CLASS = CURVES | {METRICS["precision"].class_name}
+
 
 class ModelTally:
     """The counts for one output of one model.
@@ -36,7 +39,8 @@ class ModelTally:
             answer is not finite, that are left out of `answers` and `cells` otherwise, that are not binary,
             and whose label is none of the classes. If rows have weights, there are also the sums of the
             squared weights in each cell of the confusion and in each class of the curve, see `squares_of`.
-            With a curve of several answers a row, `OF_CLASSES` has the weight of the rows of each class.
+            With a curve or a precision of several answers a row, `OF_CLASSES` has the weight of the rows of
+            each class.
         curve: by slice and bucket, positives and negatives.
         answers: by slice and answer, the number of rows, and the sums of labels, squared labels, and answers.
         cells: by slice and label * outputs + answer, the number of rows.
@@ -79,6 +83,9 @@ class ModelTally:
             cells = confusion(counted.labels, answers)
             self._add_sampled("confusion", _weighed(cells, judged.weights), at, samples)
             self._add_squares("confusion", cells, judged.weights, at)
+        if classes & _COMPARED_BY_CLASS and self.outputs > 1:
+            wanted = shares(one_hot(counted.labels, answers))
+            self._add(OF_CLASSES, _weighed(wanted, judged.weights), at)
         if classes & (CURVES | RANKS):
             self.lost += int(np.isnan(answers).any(1).sum())
         if classes & CURVES:
@@ -143,8 +150,6 @@ class ModelTally:
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
         self._add_squares("curve", np.stack([wanted.sum(1), (1 - wanted).sum(1)], axis=1), judged.weights, at)
         width = answers.shape[1]
-        if width > 1:
-            self._add(OF_CLASSES, _weighed(wanted, judged.weights), at)
         if judged.weights is not None:
             counts = _weighed(counts, np.repeat(judged.weights, width))
         entries = (at.rows[:, None] * width + np.arange(width)).ravel() if width > 1 else at.rows

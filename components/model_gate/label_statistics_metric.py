@@ -24,16 +24,17 @@ from slipway.components.model_gate.trivial_scores import (
     NO_CLASS,
     LabelStatistics,
     constant_area,
+    constant_precision,
     digits_of_labels,
     labels_of_vectors,
     rounded_label,
 )
 
-_STATISTICS = (*ALWAYS, "constant_auc")
+_STATISTICS = (*ALWAYS, "constant_auc", "constant_precision")
 
 
 class LabelStatisticsMetric(tfma.metrics.Metric):
-    """The fields of `LabelStatistics`, each as a metric `label_<field>`; of the optional ones `constant_auc`.
+    """The fields of `LabelStatistics`, each as a metric `label_<field>`; of the optional ones the constants'.
 
     Args:
         name: required by TensorFlow Model Analysis; the names of the results do not depend on it.
@@ -168,11 +169,16 @@ class _Labels:
                 self.of_classes[int(place)] += weight * share  # type: ignore[assignment]
 
     @property
-    def constant_auc(self) -> float:
-        """See `LabelStatistics`; NaN if there is none."""
+    def of_constants(self) -> dict[str, float]:
+        """`constant_auc` and `constant_precision` of `LabelStatistics`, without those that do not exist."""
         if self.outputs == 1:
-            return math.nan
-        return constant_area([self.of_classes[place] for place in range(self.outputs)], self.weight)
+            return {}
+        positives = [self.of_classes[place] for place in range(self.outputs)]
+        found = {
+            "constant_auc": constant_area(positives, self.weight),
+            "constant_precision": constant_precision(positives, self.weight),
+        }
+        return {name: value for name, value in found.items() if not math.isnan(value)}
 
     def merge(self, other: "_Labels") -> None:
         self.outputs = max(self.outputs, other.outputs)
@@ -237,7 +243,5 @@ class _LabelCounts(beam.CombineFn):
         if not any(weights.values()):
             return {}
         found = LabelStatistics.of_counts(weights, squares=squares, count=sum(rows.values()))
-        area = counts.constant_auc
-        found = dataclasses.replace(found, constant_auc=None if math.isnan(area) else area)
-        known = found.known()
+        known = {**found.known(), **counts.of_constants}
         return {key: known[name] for key, name in zip(self._keys, _STATISTICS, strict=True) if name in known}

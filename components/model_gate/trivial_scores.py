@@ -43,7 +43,8 @@ class LabelStatistics:
         entropy: of the shares of the classes, in nats.
         pinball_loss: of always answering the labels' own quantiles; None if no quantiles are requested.
         constant_auc: the area under the curve of always answering how frequent each class is, if a row has
-            several answers and the area is requested; else None.
+            several answers and an area or a precision is requested; else None.
+        constant_precision: the precision of always answering only the most frequent class, in the same cases.
         random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: the expected value if the
             rows of each group are in random order; None if it is not requested.
     """
@@ -62,6 +63,7 @@ class LabelStatistics:
     entropy: float
     pinball_loss: float | None = None
     constant_auc: float | None = None
+    constant_precision: float | None = None
     random_mean_reciprocal_rank: float | None = None
     random_ndcg: float | None = None
     random_ndcg_5: float | None = None
@@ -219,13 +221,28 @@ def constant_area(positives: Sequence[float], weight: float) -> float:
     return area / pairs if pairs > 0 else math.nan
 
 
+def constant_precision(positives: Sequence[float], weight: float) -> float:
+    """Return the precision, over all classes, of always answering yes to the most frequent one alone.
+
+    Yes to further classes adds predictions of which fewer are right, so no other constant has a larger one.
+
+    Args:
+        positives, weight: as in `constant_area`.
+
+    Returns:
+        0 to 1; NaN where no row has a class.
+    """
+    most = max(positives, default=0.0)
+    return most / weight if most > 0 else math.nan
+
+
 def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     """Return the score of the best constant answer; None if it is not known.
 
     The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
     error, the shares of the classes for a cross-entropy and for an AUC of several answers, any for one of one
-    answer, always "yes" for a precision. A label that is itself a share, 0 to 1, counts as both answers, each
-    with its share.
+    answer, always "yes" for a precision, of several answers to the most frequent class alone. A label that is
+    itself a share, 0 to 1, counts as both answers, each with its share.
     """
     known = METRICS.get(plain_name(metric))
     if known and known.outputs == "ranks":
@@ -247,7 +264,9 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
         case "binary_entropy":
             return _entropy_of_yes(labels.mean)
         case "positive_share":
-            return labels.mean if labels.is_binary else None
+            if labels.constant_precision is not None:
+                return labels.constant_precision
+            return labels.mean if labels.is_binary or _are_shares(metric, labels) else None
         case "pinball_loss":
             return labels.pinball_loss
     return None
@@ -279,6 +298,8 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             return f"always answering {labels.mean:.4g}, the mean"
         case "pinball_loss":
             return "always answering the same quantiles"
+        case "positive_share" if labels.constant_precision is not None:
+            return "always answering only the most frequent class"
         case "positive_share":
             return f"always answering {class_name(1, classes)}"
     return "a random order"
@@ -290,8 +311,10 @@ def class_name(label: float, classes: Sequence[str]) -> str:
 
 
 def _are_shares(metric: str, labels: LabelStatistics) -> bool:
-    """Whether a metric of yes or no has labels between 0 and 1."""
-    return metric_of(metric).confusion is not None and not labels.is_binary and 0 <= labels.mean <= 1
+    """Whether a metric of yes or no has labels between 0 and 1, which vary no more than ones and zeros do."""
+    if metric_of(metric).confusion is None or labels.is_binary:
+        return False
+    return 0 <= labels.mean <= 1 and labels.variance <= labels.mean * (1 - labels.mean)
 
 
 def _entropy_of_yes(share: float) -> float | None:

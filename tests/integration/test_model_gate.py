@@ -426,14 +426,14 @@ def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors, las
         name: value for (_, name), value in results(asked, tally)[()].items() if name != "cosine_similarity"
     }
     told = {key.name: value for key, value in theirs.items()}
-    assert {name: value for name, value in told.items() if name != "label_constant_auc"} == pytest.approx(
-        ours
-    )
+    assert {
+        name: value for name, value in told.items() if not name.startswith("label_constant_")
+    } == pytest.approx(ours)
 
 
 @pytest.mark.parametrize("several", ["classes", "vectors", "one"])
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_area_of_the_best_constant_is_the_one_that_our_evaluator_knows(several, is_weighted):
+def test_scores_of_the_best_constants_are_those_that_our_evaluator_knows(several, is_weighted):
     from slipway.components.evaluator.judged import Judged
     from slipway.components.evaluator.metric_values import results
     from slipway.components.evaluator.request import ModelRequest, Request
@@ -459,13 +459,14 @@ def test_area_of_the_best_constant_is_the_one_that_our_evaluator_knows(several, 
     asked = Request(
         models=(ModelRequest("", "label", is_baseline=False, weight="w" if is_weighted else ""),),
         slices=((),),
-        metrics={"auc": "AUC"},
+        metrics={"precision": "Precision"},
         label_statistics=True,
     )
     tally = Tally(asked)
     tally.add({}, [Judged(labels, np.ones((40, outputs)), weights)], first=0)
     ours = {name: value for (_, name), value in results(asked, tally)[()].items()}
-    assert ("label_constant_auc" in ours) is (several != "one")
+    for name in ("label_constant_auc", "label_constant_precision"):
+        assert (name in ours) is (several != "one")
+        assert told.get(name) == pytest.approx(ours.get(name))
     if several != "one":
         assert ours["label_constant_auc"] > 0.5
-    assert told.get("label_constant_auc") == pytest.approx(ours.get("label_constant_auc"))

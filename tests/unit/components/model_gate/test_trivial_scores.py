@@ -4,7 +4,7 @@ import math
 import random
 import statistics
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -139,6 +139,35 @@ def test_no_constant_answer_to_several_classes_has_a_larger_area(labels, weights
     best, of_labels = best_of("auc", labels, ORDERS, weights=weights)
     assert trivial_value("auc", of_labels) == pytest.approx(best, abs=1e-6)
     assert best > 0.6
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize(
+    "labels",
+    [THREE, np.eye(3)[THREE[:, 0].astype(int)], MULTI, 0.5 * MULTI, np.where(THREE == 2, -1, THREE)],
+    ids=["classes", "vectors", "several", "shares", "unknown"],
+)
+def test_no_constant_answer_to_several_classes_has_a_larger_precision(labels, weights):
+    answers = [each for each in product([0.0, 1.0], repeat=3) if any(each)]
+    best, of_labels = best_of("precision", labels, answers, weights=weights)
+    assert trivial_value("precision", of_labels) == pytest.approx(best)
+    assert trivial_answer("precision", of_labels) == "always answering only the most frequent class"
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize("labels", [BINARY, SHARES, LIKELY], ids=["binary", "shares", "likely"])
+def test_always_yes_has_the_precision_of_the_trivial_value(labels, weights):
+    best, of_labels = best_of("precision", labels, [[1.0]], weights=weights)
+    assert trivial_value("precision", of_labels) == pytest.approx(best)
+    assert trivial_answer("precision", of_labels) == "always answering 1"
+
+
+def test_two_answers_of_which_the_majority_is_always_chosen_are_no_precision_to_be_blessed_for():
+    labels = np.repeat([0.0, 1.0], [900, 100])[:, None]
+    precision, of_labels = evaluated("precision", labels, np.tile(np.float32([0.9, 0.1]), (1000, 1)))
+    assert precision == pytest.approx(0.9)
+    at = Measured({"precision": precision}, {}, of_labels, spreads={"precision": Spread(0.01, 63)})
+    assert stops(trivial_checks(["precision"], {}, at, beat="one")[0])
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
