@@ -5,6 +5,7 @@ cannot change this. DuckDB is imported when the first query runs.
 """
 
 import json
+import mmap
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,17 +47,19 @@ _SETTINGS = {
 # Types as Ingest infers them for a CSV; dates and booleans stay as they are written, and ids beyond 64 bits
 # stay exact. By default, DuckDB drops lines that look like comments, and those before what looks like a
 # header.
-_CSV = (
-    "auto_type_candidates=['BIGINT', 'HUGEINT', 'DOUBLE', 'VARCHAR'], sample_size={rows}, "
-    "files_to_sniff=-1, comment='', skip=0"
-)
+_CSV = "auto_type_candidates=[{types}], sample_size={rows}, files_to_sniff=-1, comment='', skip=0"
+_CSV_TYPES = "'BIGINT', 'HUGEINT', 'DOUBLE', 'VARCHAR'"
+_CSV_TYPES_BUT_WHOLE = "'DOUBLE', 'VARCHAR'"
+# DuckDB reads 0x10 as 16 and 0b10 as 2, as a whole number and as no fraction.
+_CODE = re.compile(rb"0[xXbB]")
+_COMPRESSED = (".gz", ".zst")
 # A column's type is one that fits all files: by default, DuckDB takes the first file's type, and rounds.
 _ALL = "union_by_name=true, hive_partitioning={hive}"
 _READERS: Mapping[FileKind, str] = {
     "parquet": f"read_parquet([{{files}}], {_ALL})",
-    "csv": f"read_csv([{{files}}], {_CSV}, {_ALL})",
+    "csv": f"read_csv([{{files}}], {_CSV}, {_ALL}{{more}})",
     "jsonl": "read_json([{files}], format='newline_delimited', sample_size=-1, "
-    f"maximum_sample_files={2**31 - 1}, {_ALL})",
+    f"maximum_sample_files={2**31 - 1}, {_ALL}{{more}})",
 }
 
 
@@ -216,7 +219,7 @@ def _session(relations: Mapping[str, Relation], spill: Path) -> "Iterator[duckdb
 def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation]) -> None:
     for name, relation in relations.items():
         if isinstance(relation, Files):
-            source = _source(relation, relation.paths)
+            source = _source(relation, relation.paths, more=_kept_as_text(session, relation))
             session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
             if relation.kind == "jsonl":  # objects need not have all keys
                 _name_without_json(session, name, source)
@@ -224,6 +227,65 @@ def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation
                 _check_alike(session, name, relation)
         else:
             session.register(name, relation)
+
+
+def _kept_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
+    """Return the further arguments of a reader by which texts stay as they are written; "" if they do."""
+    if files.kind == "jsonl":
+        return _uuids_as_text(session, files)
+    if files.kind == "csv" and any(map(_may_hold_codes, files.paths)):
+        return _codes_as_text(session, files)
+    return ""
+
+
+def _uuids_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
+    """Name the types of all columns if one has UUIDs, which DuckDB would write in small letters."""
+    found = session.sql(f"SELECT * FROM {_source(files, files.paths)}")  # noqa: S608  (escaped)
+    kinds = {name: (str(kind), _with_text_for("UUID", kind)) for name, kind in _kinds(found)}
+    if all(kind == plain for kind, plain in kinds.values()):
+        return ""
+    return (
+        f", columns={{{', '.join(f'{_text(name)}: {_text(plain)}' for name, (_, plain) in kinds.items())}}}"
+    )
+
+
+def _may_hold_codes(path: Path) -> bool:
+    """Whether a CSV may hold codes such as 0x10; looking costs a small part of inferring types."""
+    if path.suffix.lower() in _COMPRESSED:
+        return True
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return _CODE.search(content) is not None
+
+
+def _codes_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
+    """Make text of the columns that are numbers only if their codes are read as whole ones."""
+    found, plain = (
+        list(_kinds(session.sql(f"SELECT * FROM {_source(files, files.paths, types=types)}")))  # noqa: S608
+        for types in (_CSV_TYPES, _CSV_TYPES_BUT_WHOLE)
+    )
+    if len(found) != len(plain):
+        raise QueryError(
+            f"whether {files.paths[0].name} holds codes such as 0x10 is not known: its delimiter is unclear",
+            hint="quote the texts that hold it, or convert the file to Parquet",
+        )
+    codes = [
+        f"{_text(name)}: 'VARCHAR'"
+        for (name, kind), (_, other) in zip(found, plain, strict=True)
+        if str(other) == "VARCHAR" != str(kind)
+    ]
+    if not codes:
+        return ""
+    # Where no column is a number, DuckDB takes a first row for the header.
+    has_names = [name for name, _ in found] == [name for name, _ in plain]
+    return f", types={{{', '.join(codes)}}}{'' if has_names else ', header=false'}"
+
+
+def _kinds(
+    relation: "duckdb.DuckDBPyRelation",
+) -> "Iterator[tuple[str, duckdb.sqltypes.DuckDBPyType]]":
+    return zip(relation.columns, relation.types, strict=True)
 
 
 def _name_without_json(session: "duckdb.DuckDBPyConnection", table: str, source: str) -> None:
@@ -234,7 +296,7 @@ def _name_without_json(session: "duckdb.DuckDBPyConnection", table: str, source:
     found = session.execute(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table]
     ).fetchall()
-    kinds = ((_quoted(name), kind, _without_json(_duckdb().sqltype(kind))) for name, kind in found)
+    kinds = ((_quoted(name), kind, _with_text_for("JSON", _duckdb().sqltype(kind))) for name, kind in found)
     texts = [
         f"from_json(to_json({name}), {_text(json.dumps(plain))}) AS {name}"
         for name, kind, plain in kinds
@@ -245,18 +307,18 @@ def _name_without_json(session: "duckdb.DuckDBPyConnection", table: str, source:
         session.execute(f"CREATE OR REPLACE VIEW {_quoted(table)} AS SELECT {columns} FROM {source}")  # noqa: S608
 
 
-def _without_json(kind: "duckdb.sqltypes.DuckDBPyType") -> str:
-    """Return a type in SQL with VARCHAR for each JSON; the text of `kind` itself if there is none."""
-    if str(kind) == "JSON":
+def _with_text_for(name: str, kind: "duckdb.sqltypes.DuckDBPyType") -> str:
+    """Return a type in SQL with VARCHAR for each type of a name; the text of `kind` if there is none."""
+    if str(kind) == name:
         return "VARCHAR"
-    if "JSON" not in str(kind):
+    if name not in str(kind):
         return str(kind)
     if kind.id == "list":
-        return f"{_without_json(kind.children[0][1])}[]"
-    parts = [(name, _without_json(part)) for name, part in kind.children]
+        return f"{_with_text_for(name, kind.children[0][1])}[]"
+    parts = [(part, _with_text_for(name, each)) for part, each in kind.children]
     if kind.id == "map":
-        return f"MAP({', '.join(part for _, part in parts)})"
-    return f"STRUCT({', '.join(f'{_quoted(name)} {part}' for name, part in parts)})"
+        return f"MAP({', '.join(each for _, each in parts)})"
+    return f"STRUCT({', '.join(f'{_quoted(part)} {each}' for part, each in parts)})"
 
 
 def _quoted(name: str) -> str:
@@ -277,15 +339,19 @@ def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files)
             )
 
 
-def _source(files: Files, paths: Sequence[Path], *, rows: int = -1) -> str:
+def _source(
+    files: Files, paths: Sequence[Path], *, rows: int = -1, types: str = _CSV_TYPES, more: str = ""
+) -> str:
     """Return the SQL call that reads files.
 
     Args:
         files: the table that the files belong to.
         rows: the number of rows of a CSV to infer types and the delimiter from; -1: all.
+        types: that a column of a CSV may have.
+        more: further arguments, each after a comma.
     """
-    names = ", ".join(map(_text, map(_literal, paths)))
-    return _READERS[files.kind].format(files=names, rows=rows, hive=str(files.is_hive).lower())
+    names, hive = ", ".join(map(_text, map(_literal, paths))), str(files.is_hive).lower()
+    return _READERS[files.kind].format(files=names, rows=rows, hive=hive, types=types, more=more)
 
 
 def _literal(path: Path) -> str:

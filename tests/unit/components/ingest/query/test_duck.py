@@ -1,5 +1,6 @@
 """A SELECT over named files and nothing else."""
 
+import datetime
 import gzip
 import json
 import sys
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from ctrl_c import interrupted
 
+from slipway.components.ingest.query import duck
 from slipway.components.ingest.query.duck import Files, is_ordered, version, write_rows
 from slipway.components.ingest.query.tables import QueryError
 
@@ -72,6 +74,40 @@ def test_in_a_csv_dates_and_truth_values_stay_as_they_are_written(ask, tmp_path)
     (tmp_path / "t.csv").write_text("day,is_late,code\n01/02/2020,true,007\n1/3/2020,false,8\n")
     _, rows = ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))
     assert rows[0] == {"day": "01/02/2020", "is_late": "true", "code": "007"}
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("a,b\n0x10,5\n0X1f,6\n", {"a": ["0x10", "0X1f"], "b": [5, 6]}),
+        ("a;b\n0b10;5\n7;6\n", {"a": ["0b10", "7"], "b": [5, 6]}),
+        ("a,b\n1.5,5\n0x10,6\n", {"a": ["1.5", "0x10"], "b": [5, 6]}),
+        ("0x10,x\n0x11,y\n", {"column0": ["0x10", "0x11"], "column1": ["x", "y"]}),
+        ("a,b\n10x10,5\n0.5,6\n", {"a": ["10x10", "0.5"], "b": [5, 6]}),
+        ("a\n0x10\n123456789012345678901234567890\n", {"a": ["0x10", "123456789012345678901234567890"]}),
+    ],
+)
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_in_a_csv_codes_are_no_numbers(ask, tmp_path, content, rows, is_compressed):
+    file = tmp_path / ("codes.csv.gz" if is_compressed else "codes.csv")
+    file.write_bytes(gzip.compress(content.encode()) if is_compressed else content.encode())
+    kept = ask("FROM t", t=Files("csv", [file]))[1]
+    assert {name: [row[name] for row in kept] for name in kept[0]} == rows
+
+
+def test_an_empty_csv_has_no_codes(tmp_path):
+    (tmp_path / "empty.csv").touch()
+    assert not duck._may_hold_codes(tmp_path / "empty.csv")
+
+
+def test_in_json_lines_ids_stay_as_they_are_written(ask, tmp_path):
+    upper = "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"
+    row = {"id": upper, "ids": [upper], "UUID": 7, "at": "2024-01-05", "it's": {"UUID": upper}}
+    (tmp_path / "ids.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({"id": None, "x": [1, "b"]}))
+    query = 'SELECT * EXCLUDE "it\'s", "it\'s".UUID AS part FROM t'
+    _, (first, second) = ask(query, t=Files("jsonl", [tmp_path / "ids.jsonl"]))
+    assert (first["id"], first["ids"], first["part"], first["UUID"]) == (upper, [upper], upper, 7)
+    assert (first["at"], second["x"]) == (datetime.date(2024, 1, 5), ["1", "b"])
 
 
 def test_of_a_csv_no_line_is_left_out(ask, tmp_path):
