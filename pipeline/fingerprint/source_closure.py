@@ -1,8 +1,8 @@
-"""Finds the source files that a user function needs without running them, and their digests.
+"""Finds the source files that a user function needs without running them, their digests, and their imports.
 
 The source is only read, so what is known at run time alone stays unseen: non-Python files that the code
-opens, modules named by computed strings, plug-ins found by scanning folders, and installed packages (name
-those in the `stack:` parts of the fingerprint instead).
+opens, modules named by computed strings, plug-ins found by scanning folders, and installed packages. Those
+that the files import are in the `stack:` parts of the fingerprint, with their versions.
 """
 
 import ast
@@ -21,6 +21,7 @@ from slipway.pipeline.errors import PipelineError
 # In the order in which Python's own finder prefers them.
 _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
+_OWN = "slipway."
 _MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -55,25 +56,51 @@ def source_closure(
     Raises:
         PipelineError: a folder does not exist, or a module in it cannot be read.
     """
+    return closure(dotted_paths, root=root, further=further).digests
+
+
+class Closure(NamedTuple):
+    """The modules that functions need.
+
+    Attributes:
+        digests: see `source_closure`.
+        elsewhere: the dotted names that are given, or imported by a module other than Slipway's own, and that
+            lead to none of the modules (they are of installed packages, or of Python) or to Slipway's own.
+    """
+
+    digests: dict[str, str]
+    elsewhere: frozenset[str]
+
+
+def closure(dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] = ()) -> Closure:
+    """Return the result of `source_closure`, and the names that lead elsewhere; it has the same arguments."""
     finders = [_Finder(os.path.abspath(folder)) for folder in (root, *further)]  # noqa: PTH100  (resolve() would follow links, which name modules)
     top = f"{finders[0].root}/"
     digests: dict[str, str] = {}
     imports: dict[str, _Imports] = {}
     seen: set[str] = set()
+    here: set[str] = set()
     pending = [path.replace(":", ".") for path in dotted_paths]
+    named = set(pending)
     while pending:
         dotted = pending.pop()
         if dotted in seen:
             continue
         seen.add(dotted)
         for finder, module in ((each, m) for each in finders for m in each.modules_on_the_way_to(dotted)):
+            here.add(dotted)
             file = f"{finder.root}/{module.file}".removeprefix(top)
             if file not in digests:
                 digests[file], imports[file] = _read(finder.root, module.file)
-                pending.extend(_absolute(imports[file].references, module))
+                references = list(_absolute(imports[file].references, module))
+                pending.extend(references)
+                named.update(() if module.name.startswith(_OWN) else references)
             if dotted == f"{module.name}.*":  # `from package import *` imports what its __all__ names
                 pending.extend(f"{module.name}.{name}" for name in imports[file].exported)
-    return dict(sorted(digests.items()))
+    return Closure(
+        dict(sorted(digests.items())),
+        frozenset(name for name in named if name not in here or name.startswith(_OWN)),
+    )
 
 
 class _Module(NamedTuple):

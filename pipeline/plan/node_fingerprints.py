@@ -6,9 +6,9 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from platform import python_version
 
@@ -17,7 +17,7 @@ from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.store_address import HF, is_elsewhere
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
-from slipway.pipeline.fingerprint.source_closure import source_closure
+from slipway.pipeline.fingerprint.source_closure import Closure, closure
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Outputs
 
@@ -37,6 +37,12 @@ _STACK = (
 _TRAINING_STACK = frozenset(
     ("keras", "numpy", "tensorflow", "tensorflow-cpu", "tensorflow-tpu", "jax", "jaxlib", "libtpu", "torch")
 )
+
+# The packages that fit models for modules of ours.
+_FITTERS = {
+    "slipway.components.reference_models": ("scikit-learn", "scipy"),
+    "slipway.components.trainer.models.boosted_trees": ("scikit-learn", "scipy"),
+}
 
 # The name of the fingerprint part for a resolver's result.
 _FOUND = "external:artifacts that it finds"
@@ -66,9 +72,12 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
     params = _with_commit(node.params)
     parts = {f"param:{_shown(name)}": value for name, value in params.items()}
     parts["param:component"] = f'"{node.type}"'
-    parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
+    code = _code(node, roots, memo)
+    parts |= {f"code:{path}": digest for path, digest in code.digests.items()}
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
-    stack = {**stack_versions(), **_training_versions(node.params)}
+    packages = _packages(code.elsewhere)
+    versions = {name: number for name in packages if (number := _version(name))}
+    stack = {**versions, **stack_versions(), **_training_versions(node.params, packages)}
     return parts | {f"stack:{name}": number for name, number in stack.items()}
 
 
@@ -143,7 +152,38 @@ def _with_commit(params: Mapping[str, str]) -> dict[str, str]:
     return {**params, "input_base": canonical_json(without_revision(base)), **commit}
 
 
-def _training_versions(params: Mapping[str, str]) -> dict[str, str]:
+def _packages(imported: Iterable[str]) -> set[str]:
+    """Return the packages of imported modules, and those with which modules of ours among them fit models."""
+    names = sorted(imported)
+    tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"slipway"}
+    fitters = (
+        packages for ours, packages in _FITTERS.items() if any(f"{n}.".startswith(f"{ours}.") for n in names)
+    )
+    return {package for top in tops for package in _distributions(top)}.union(*fitters)
+
+
+@cache
+def _distributions(module: str) -> tuple[str, ...]:
+    """Return the packages with a top-level module, which may be installed for another interpreter only."""
+    known = [module] if _version(module) else _modules().get(module, [module])
+    # Nothing tells which of the packages that share a name, such as `google`, is meant.
+    return tuple(known) if len(known) == 1 else ()
+
+
+@cache
+def _modules() -> Mapping[str, list[str]]:
+    return packages_distributions()  # a quarter of a second
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except (PackageNotFoundError, ValueError):
+        return ""
+
+
+def _training_versions(params: Mapping[str, str], imported: Collection[str]) -> dict[str, str]:
     """Return the versions of the packages that a training uses in another interpreter or on another backend.
 
     The interpreter is not started: what counts is noted in its own virtual environment. Of any other, nothing
@@ -158,10 +198,11 @@ def _training_versions(params: Mapping[str, str]) -> dict[str, str]:
         return {}  # the Trainer says so
     noted = (Path(path).parent.parent / "lib").glob("python*/site-packages/*.dist-info")
     packages = (folder.stem.partition("-") for folder in sorted(noted))
+    wanted = _TRAINING_STACK.union(name.lower().replace("_", "-") for name in imported)
     return {
         f"the training's {package.replace('_', '-')}": number
         for package, _, number in packages
-        if package.lower().replace("_", "-") in _TRAINING_STACK
+        if package.lower().replace("_", "-") in wanted
     }
 
 
@@ -172,7 +213,7 @@ def _shown(name: str) -> str:
     return name.replace("ingest.", "data.", 1) if name.startswith("ingest.") else name
 
 
-def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
+def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> Closure:
     modules = [Path(text).absolute() for text in node.code if text.endswith(".py") and Path(text).is_file()]
     files = [path for path in map(Path, node.files) if path.is_file()]
     found = data_digests([*modules, *files], base=roots[0], memo=memo)
@@ -181,7 +222,8 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str
     further = dict.fromkeys((*roots[1:], *(module.parent for module in modules)))
     dotted += [module.stem for module in modules]
     # Files in the first root, the project, are named by their relative path; others by their absolute path.
-    return found | source_closure(dotted, root=roots[0], further=further)
+    needed = closure(dotted, root=roots[0], further=further)
+    return needed._replace(digests=found | needed.digests)
 
 
 def _data(node: Node, memo: Path | None) -> dict[str, str]:

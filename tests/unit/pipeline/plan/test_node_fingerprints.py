@@ -2,10 +2,12 @@
 
 import json
 import os
+from importlib.metadata import version
 
 import pytest
 from fingerprints import fingerprints
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, explain
 from slipway.pipeline.plan import node_fingerprints
 from slipway.pipeline.plan.node_fingerprints import found_key, own_parts, own_parts_in, with_found
@@ -166,6 +168,45 @@ def test_resolver_that_found_something_else_changes_itself_and_what_follows(proj
 def test_installed_slipway_counts_by_what_its_installer_noted(monkeypatch):
     monkeypatch.setattr(node_fingerprints, "installed_version", lambda: {"slipway": "0.1.0 (aa)"})
     assert node_fingerprints.stack_versions.__wrapped__()["slipway"] == "0.1.0 (aa)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "slipway.components.trainer.models.boosted_trees.build_model",
+        "slipway.components.reference_models.component.ReferenceModels_Executor",
+    ],
+)
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_version_of_what_fits_our_models_counts(tmp_path, code, is_checkout):
+    roots = [PROJECT_ROOT if is_checkout else tmp_path]
+    parts = own_parts(Node("Trainer", "Trainer", (), code=(code,)), roots=roots, memo=None)
+    assert parts["stack:scikit-learn"] == version("scikit-learn")
+    other = own_parts(Node("Trainer", "Trainer", (), code=("a.build_model",)), roots=roots, memo=None)
+    assert "stack:scikit-learn" not in other
+
+
+def test_versions_of_packages_that_user_code_imports_count(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import os, nowhere, helper, google.protobuf\n\ndef f():\n    from sklearn.svm import SVC\n", "utf-8"
+    )
+    (tmp_path / "helper.py").write_text("import pandas as pd\nimport numpy\n", "utf-8")
+    parts = parts_of(Node("Trainer", "Trainer", (), code=("mine.f",)), tmp_path)
+    known = node_fingerprints.stack_versions()
+    found = {name[6:] for name in parts if name.startswith("stack:")} - known.keys()
+    assert found == {"scikit-learn", "pandas"}
+    assert parts["stack:pandas"] == version("pandas")
+
+
+def test_package_that_user_code_imports_counts_in_the_interpreter_that_trains(tmp_path):
+    (tmp_path / "mine.py").write_text("import light_boost\n", "utf-8")
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch(mode=0o755)
+    (tmp_path / "venv/lib/python3.12/site-packages/light_boost-4.1.dist-info").mkdir(parents=True)
+    params = {"custom_config.interpreter": json.dumps(str(python))}
+    parts = parts_of(Node("Trainer", "Trainer", (), code=("mine.f",), params=params), tmp_path)
+    assert parts["stack:the training's light-boost"] == "4.1"
 
 
 def test_packages_of_another_interpreter_that_trains_count(tmp_path):
