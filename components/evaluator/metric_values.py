@@ -154,6 +154,11 @@ def _of_slice(
         if request.answers and (told := _prediction_counts(model, place).to_json()):
             name = of_output(asked.output, ANSWERS_NAME)
             values[asked.name, name] = json.dumps(told, separators=(",", ":")).encode()
+    answers = {
+        asked.output: model.outputs
+        for asked, model in zip(request.models, tally.models, strict=True)
+        if not asked.is_baseline
+    }
     for output in tally.labels if request.label_statistics else ():
         weights, squares, counts = _labels(tally, output, place)
         if any(weights.values()):
@@ -162,6 +167,7 @@ def _of_slice(
                 squares=squares if request.weight else None,
                 count=math.fsum(counts.values()),
                 quantiles=request.quantiles,
+                has_answer_for_each=answers.get(output, 1) > 1,
             )
             ranked = {field: float(of[place]) for field, of in chance.get(output, {}).items()}
             known = {**found.known(), **{field: value for field, value in ranked.items() if value == value}}

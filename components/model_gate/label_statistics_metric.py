@@ -242,6 +242,8 @@ class _LabelCounts(beam.CombineFn):
         weights, squares, rows = counts.parts()
         if not any(weights.values()):
             return {}
-        found = LabelStatistics.of_counts(weights, squares=squares, count=sum(rows.values()))
+        found = LabelStatistics.of_counts(
+            weights, squares=squares, count=sum(rows.values()), has_answer_for_each=counts.outputs > 1
+        )
         known = {**found.known(), **counts.of_constants}
         return {key: known[name] for key, name in zip(self._keys, _STATISTICS, strict=True) if name in known}

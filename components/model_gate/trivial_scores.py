@@ -39,6 +39,8 @@ class LabelStatistics:
         variance: mean squared distance from the mean.
         absolute_deviation: mean distance from the median.
         classes: number of distinct labels.
+        majority: the most frequent label. Where a row has an answer for each class, `NO_CLASS` is none unless
+            there is no other, since no answer is equal to it.
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
         pinball_loss: of always answering the labels' own quantiles; None if no quantiles are requested.
@@ -77,6 +79,7 @@ class LabelStatistics:
         squares: Mapping[float, float] | None = None,
         count: float | None = None,
         quantiles: Sequence[float] = (),
+        has_answer_for_each: bool = False,
     ) -> "LabelStatistics":
         """Build the statistics from counts or weights.
 
@@ -85,6 +88,7 @@ class LabelStatistics:
             squares: the sum of the squared weights, by label; None: every row weighs 1.
             count: of all labels, if rows have weights; None: every row weighs 1.
             quantiles: that a model predicts, each 0 to 1.
+            has_answer_for_each: whether the labels are classes, and a row has an answer for each of them.
         """
         ordered = sorted((label, count) for label, count in counts.items() if count)
         rows = math.fsum(count for _, count in ordered)
@@ -95,7 +99,8 @@ class LabelStatistics:
             squared = math.fsum(squares.get(label, 0.0) for label in labels) if squares else 0.0
             return weight * weight / squared if squared else weight
 
-        majority, most = max(ordered, key=lambda item: item[1])
+        classes = [each for each in ordered if not has_answer_for_each or each[0] != NO_CLASS]
+        majority, most = max(classes or ordered, key=lambda item: item[1])
         median = _weighted_quantile(ordered, rows, 0.5)
         return cls(
             rows=effective_rows(*(label for label, _ in ordered)),
@@ -171,7 +176,7 @@ def rounded_label(label: float, digits: int) -> float:
 
 
 NO_CLASS = -1.0
-"""The label of a vector of zeros: none of the classes."""
+"""The label of a vector of zeros, or of a text that its vocabulary does not hold: none of the classes."""
 
 
 def labels_of_vectors(

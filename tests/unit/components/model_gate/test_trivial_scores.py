@@ -187,6 +187,17 @@ def test_no_constant_answer_to_classes_scores_better_than_the_trivial_value(weig
         assert trivial_value(metric, of_labels) == pytest.approx(best, rel=0.01)
 
 
+def test_text_that_no_class_is_known_for_is_no_answer_of_a_constant():
+    labels = np.repeat([-1.0, 0.0, 1.0, 2.0], [50, 10, 30, 10])[:, None]
+    best, of_labels = best_of("sparse_categorical_accuracy", labels, np.eye(3))
+    assert best == trivial_value("sparse_categorical_accuracy", of_labels) == 0.3
+    assert trivial_answer("sparse_categorical_accuracy", of_labels, ["a", "b", "c"]) == "always answering b"
+    _, of_signs = best_of("hinge", np.repeat([-1.0, 1.0], [7, 3])[:, None], [[0.5]])
+    assert (of_signs.majority, of_signs.majority_share) == (-1, 0.7)
+    _, unknown = best_of("sparse_categorical_accuracy", np.full((5, 1), -1.0), np.eye(3))
+    assert (unknown.majority, unknown.classes) == (-1, 1)
+
+
 def test_area_of_a_constant_by_hand():
     assert constant_area([900, 50, 50], 1000) == pytest.approx(0.925)
     assert constant_area([10, 10], 20) == 0.5
