@@ -52,7 +52,8 @@ def threshold_checks(
 
     A metric that has a limit but no value, or a value that is NaN, fails: the gate never passes what it could
     not see. Without any baseline a drop or a rise cannot be checked and does not fail; with a baseline that
-    lacks the metric overall it fails. A slice that the baseline did not have is not compared.
+    lacks the metric overall it fails. A slice that the baseline did not have is not compared. A name of no
+    slice that the data has is a warning, as slices without enough rows are not judged either.
 
     Args:
         thresholds: `overall`, `all` slices, slices of a column (`payment_type`) or one slice
@@ -91,7 +92,7 @@ def threshold_checks(
         notes.append(f"{small} {kept} not judged: fewer than {min_slice_rows} rows (evaluate.min_slice_rows)")
     checks = [check for each in judged for check in _checks(*each)]
     unsure = [(metric, name) for metric, limits, name, at in judged if _lacks_bounds(metric, limits, at)]
-    return checks, notes + not_sure(unsure) + _not_there(thresholds, slices)
+    return checks + _not_there(thresholds, slices), notes + not_sure(unsure)
 
 
 def _lacks_bounds(metric: str, limits: Threshold, at: Measured) -> bool:
@@ -122,9 +123,24 @@ def _keys_of(name: str, at: Measured) -> tuple[str, ...]:
 
 def _not_there(
     thresholds: Mapping[str, Mapping[str, Threshold]], slices: Mapping[str, Measured]
-) -> list[str]:
+) -> list[Check]:
+    """Return a warning for each name that is no slice's: it may be misspelt, or its rows may be gone."""
     known = {key for name, at in slices.items() for key in _keys_of(name, at)} | {EVERY_SLICE, OVERALL}
-    return [f"no row of the eval split is in the slice {name}" for name in thresholds if name not in known]
+    return [
+        Check(
+            metric=f"slice {name}",
+            slice="",
+            required="one, or its limits judge nothing",
+            got=None,
+            baseline=None,
+            passed=False,
+            stops=False,
+            found="has no row in the eval split",
+            note="check its name, and the data; or take it out of evaluate.slice_thresholds",
+        )
+        for name in thresholds
+        if name not in known
+    ]
 
 
 def _checks(metric: str, limits: Threshold, name: str, at: Measured) -> list[Check]:

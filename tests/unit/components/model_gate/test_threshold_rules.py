@@ -374,11 +374,16 @@ def test_area_over_labels_of_one_class_is_not_told():
     assert both.defined == {"example_count": 1000, "auc": 0.0}
 
 
-def test_slice_without_a_row_is_reported():
+def test_slice_with_limits_and_without_a_row_is_a_warning():
     keys = ["overall", "all", "pay", "pay=Cash", "pay=Gold"]
     limits = {key: {"auc": Threshold(min=0.5)} for key in keys}
-    _, notes = threshold_checks(limits, {"pay=Cash": SLICES["pay=Cash"]}, min_slice_rows=1)
-    assert notes == ["no row of the eval split is in the slice pay=Gold"]
+    checks, notes = threshold_checks(limits, {"pay=Cash": SLICES["pay=Cash"]}, min_slice_rows=1)
+    found = conclude(checks[1:], metrics={}, baseline_metrics={}, notes=notes)
+    assert found.warnings == (
+        "slice pay=Gold has no row in the eval split, needs one, or its limits judge nothing (check its "
+        "name, and the data; or take it out of evaluate.slice_thresholds)",
+    )
+    assert notes == []
 
 
 def test_hand_blesses_on_the_record_what_the_gate_refuses():
