@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from slipway.components.store_address import AZ, GS, speaks_s3
 from slipway.pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
+from slipway.pipeline.config.secret_names import names_secret
 from slipway.pipeline.config.section import DottedPath, LabelValue, Name, NodeId, RootPath, Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
@@ -96,6 +97,20 @@ class CloudConfig(Section):
         examples=["workloads.taxi.notify.tell"],
     )
     training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")
+
+    @field_validator("parameters")
+    @classmethod
+    def _without_secrets(
+        cls, parameters: dict[str, str | int | float | bool]
+    ) -> dict[str, str | int | float | bool]:
+        for name, value in parameters.items():
+            if isinstance(value, str) and value and names_secret(name):
+                raise KeyRuleError(
+                    "would be readable in the service; let the component read an environment variable or a "
+                    "secret manager, and give the parameter the name of that",
+                    name,
+                )
+        return parameters
 
     @field_validator("root", mode="before")
     @classmethod

@@ -56,6 +56,25 @@ def test_wrong_values_are_refused(project, setting, words):
         )
 
 
+@pytest.mark.parametrize(
+    "setting", ["cloud.parameters={db_password: hush17}", "cloud.parameters.api_key=hush17"]
+)
+def test_runtime_parameter_that_promises_a_secret_is_refused_and_not_repeated(project, setting):
+    with pytest.raises(ConfigError, match="would be readable in the service") as refused:
+        load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
+        )
+    assert "hush17" not in str(refused.value)
+
+
+def test_runtime_parameters_that_only_sound_so_are_taken(project):
+    sets = ["cloud.parameters={max_tokens: '5', split_key: 7, token_env: HF_TOKEN, api_key: ''}"]
+    loaded = load_workload(
+        project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+    )
+    assert loaded.cloud.parameters["split_key"] == 7
+
+
 @pytest.mark.parametrize("root", ["gs://bucket/p", "s3://bucket/p", "minio://mlpipeline/v2/artifacts"])
 def test_kubeflow_takes_what_its_launcher_carries(project, root):
     sets = read_assignments([f"cloud={{service: kubeflow, root: '{root}'}}"])
