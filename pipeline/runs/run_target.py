@@ -55,6 +55,20 @@ class KeptTrack:
 
 
 @dataclass(frozen=True)
+class KeptCheckpoint:
+    """The folder of the training's checkpoints; None: the engine's."""
+
+    folder: str | None = None
+
+
+@dataclass(frozen=True)
+class KeptTrain:
+    """What outlives a training; see `TrainConfig`."""
+
+    checkpoint: KeptCheckpoint = KeptCheckpoint()
+
+
+@dataclass(frozen=True)
 class KeptSettings:
     """The settings that readers of a run's record need, whichever version of Slipway wrote it."""
 
@@ -63,6 +77,7 @@ class KeptSettings:
     transform: KeptTransform = KeptTransform()
     notify: KeptNotify | None = None
     track: KeptTrack = KeptTrack()
+    train: KeptTrain = KeptTrain()
 
 
 @dataclass(frozen=True, kw_only=True)

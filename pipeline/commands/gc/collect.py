@@ -13,7 +13,8 @@ import shutil
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.pipeline.commands.gc.kept_runs import IN_STEPS, is_resumable, kept_runs, newest, started
@@ -29,6 +30,8 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import alone, check_store
 from slipway.pipeline.runs.outcome import pushed_to
 from slipway.pipeline.runs.record import Result, RunRecord, artifacts_in
+from slipway.pipeline.runs.run_target import OfWorkload
+from slipway.pipeline.runs.typed_json import DocumentError
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, command
 
 # A cached result is named by its cache key; the folder also holds compiled graphs and digests.
@@ -69,7 +72,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
         remove_left(output.absolute() / "runs")
         for removal in cleanup.removals:
             _remove(removal)
-    return Cleanup(cleanup.output, cleanup.removals, cleanup.kept, is_done=True)
+    return replace(cleanup, is_done=True)
 
 
 def find_unneeded(output: Path, *, keep: int) -> Cleanup:
@@ -112,7 +115,7 @@ def find_unneeded(output: Path, *, keep: int) -> Cleanup:
         *(_removal("run", path) for path in _unneeded_run_folders(output / "runs", runs, kept)),
         *(_removal("artifact", path) for path in artifacts.unneeded(output / "artifacts")),
     ]
-    return Cleanup(output, tuple(removals), kept)
+    return Cleanup(output, tuple(removals), kept, checkpoints=tuple(sorted(_checkpoint_folders(runs))))
 
 
 def _refuse_links(output: Path) -> None:
@@ -150,6 +153,16 @@ class _Places:
     def exists(self, uri: str) -> bool:
         """Return True if the URI still exists; one that is not on this machine counts as existing."""
         return "://" in uri or any(path.exists() for path in self.of(uri))
+
+
+def _checkpoint_folders(runs: Iterable[RunRecord]) -> set[str]:
+    """Return what runs named as the folder of their checkpoints, which no engine cleans up."""
+    targets = (run.target.target for run in runs)
+    found = set()
+    for target in targets:
+        with suppress(DocumentError):  # the settings of another version
+            found.add(target.kept.train.checkpoint.folder if isinstance(target, OfWorkload) else None)
+    return {folder for folder in found if folder}
 
 
 def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:

@@ -32,12 +32,15 @@ class Cleanup:
         output: the output folder, with links resolved.
         removals: in order of removal: a reference is removed before what it refers to.
         kept: run id -> why it is kept; newest run first.
+        checkpoints: what runs named as `train.checkpoint.folder`. It is not looked at: trainings of other
+            machines may use it.
         is_done: whether the removals were made; False for `--dry-run`.
     """
 
     output: Path
     removals: tuple[Removal, ...]
     kept: Mapping[str, str]
+    checkpoints: tuple[str, ...] = ()
     is_done: bool = False
 
     @property
@@ -55,6 +58,7 @@ class Cleanup:
                 for r in self.removals
             ],
             "kept": dict(self.kept),
+            "checkpoints": list(self.checkpoints),
         }
 
     def text(self, *, command: str = "") -> str:
@@ -63,14 +67,24 @@ class Cleanup:
         Args:
             command: the command that removes what a dry run lists.
         """
+        return "\n".join([*self._lines(command), *self._not_looked_at()])
+
+    def _lines(self, command: str) -> list[str]:
         kept = f"Kept: {_count(len(self.kept), 'run')}."
         # The empty folders that TFX leaves after every execution are removed too, but not listed.
         kinds = [removal.kind for removal in self.removals if removal.size_bytes]
         if not kinds:
-            return f"Nothing to remove. {kept}"
+            return [f"Nothing to remove. {kept}"]
         counts = ", ".join(_count(kinds.count(kind), name) for kind, name in _NAMES.items() if kind in kinds)
         head = f"{'Removed' if self.is_done else 'Would remove'} {counts}: {_size(self.size_bytes)}. {kept}"
-        return head if self.is_done else "\n".join([head, *self._listing(), f"hint: {command}"])
+        return [head] if self.is_done else [head, *self._listing(), f"hint: {command}"]
+
+    def _not_looked_at(self) -> Iterator[str]:
+        for folder in self.checkpoints:
+            yield (
+                f"Not looked at: {folder} (train.checkpoint.folder). A training that was given up leaves its "
+                "checkpoints there: remove the folders in it that no training uses any more."
+            )
 
     def _listing(self) -> Iterator[str]:
         for removal in self.removals:

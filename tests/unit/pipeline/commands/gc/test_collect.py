@@ -35,6 +35,24 @@ TABLES = """
 """
 
 
+def test_checkpoints_elsewhere_are_told_and_not_touched(tmp_path):
+    folder = Folder(tmp_path / "output")
+    checkpoints = tmp_path / "checkpoints/0123456789abcdef"
+    checkpoints.mkdir(parents=True)
+    for number, named in enumerate([str(checkpoints.parent), "gs://bucket/checkpoints", None, {"wrong": 1}]):
+        record = folder.run(number)
+        config = json.dumps({"train": {"checkpoint": {"folder": named}}})
+        record.target = RecordedRequest(target=WorkloadRun(config=config), output=folder.path)
+        folder.history.save(record)
+    found = collect(folder.path)
+    assert found.to_json()["checkpoints"] == [str(checkpoints.parent), "gs://bucket/checkpoints"]
+    assert found.text().splitlines()[-1] == (
+        "Not looked at: gs://bucket/checkpoints (train.checkpoint.folder). A training that was given up "
+        "leaves its checkpoints there: remove the folders in it that no training uses any more."
+    )
+    assert checkpoints.is_dir()
+
+
 class Store:
     """A metadata store, as ML Metadata leaves it."""
 
