@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import traceback
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.framework_errors import reason, shortened, words
 from slipway.components.missing_key import missing_key
 from slipway.components.nearest import nearest
+from slipway.components.source_closure import source_closure
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, is_multi_label
 
@@ -54,15 +56,16 @@ def source_file(dotted_path: str) -> Path:
 
 
 def source_digest(dotted_path: str) -> str:
-    """Return a digest of the function's file and of all Python files below its top package, imported or not.
+    """Return a digest of the function's file and of the files that it imports from the same root.
 
-    Arguments and errors are those of `source_root`.
+    An installed package counts as a whole. Arguments and errors are those of `source_root`.
     """
     file, root = source_file(dotted_path), source_root(dotted_path)
-    digest = hashlib.sha256()
-    for each in sorted({file, *(root / dotted_path.partition(".")[0]).rglob("*.py")}):
-        digest.update(f"{each.relative_to(root)} {hashlib.sha256(each.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
+    digests = source_closure([dotted_path], root=root)
+    if not digests:
+        files = sorted({file, *(root / dotted_path.partition(".")[0]).rglob("*.py")})
+        digests = {str(f.relative_to(root)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
 
 def build_model(

@@ -28,6 +28,7 @@ from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
 from slipway.components.preflight.verdict import Training, judge
 from slipway.components.project import PROJECT_ROOT, installed_version
+from slipway.components.source_closure import source_closure
 from slipway.components.store_address import GS
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
 from slipway.components.trainer.user_model import source_root
@@ -35,7 +36,6 @@ from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.engine.processes.default_jobs import default_jobs
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.runs import preflight_results
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
+from slipway.components.source_closure import source_closure
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
-from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.plan.baseline_changes import retired_blessings
 from slipway.pipeline.plan.decide import Decision, Known, decide
 from slipway.pipeline.plan.named_files import named_files

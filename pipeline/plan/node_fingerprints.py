@@ -14,10 +14,10 @@ from platform import python_version
 
 from slipway.components.ingest.hub_address import data_set_and_path, without_revision
 from slipway.components.project import PROJECT_ROOT, installed_version
+from slipway.components.source_closure import Closure, closure
 from slipway.components.store_address import HF, is_elsewhere
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
-from slipway.pipeline.fingerprint.source_closure import Closure, closure
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Outputs
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.source_closure import source_closure
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.fingerprint.source_closure import source_closure
 
 _SETTINGS = ("data", "schema_path", "statistics", "transform", "train", "evaluate")
 CODE = "code"

@@ -7,7 +7,7 @@ from tfx.components.util.udf_utils import UserModuleFilePipDependency
 from tfx.dsl.components.base.base_component import BaseComponent
 from tfx.orchestration.pipeline import Pipeline
 
-from slipway.pipeline.fingerprint.source_closure import source_closure
+from slipway.components.source_closure import source_closure
 
 
 def package_user_modules(pipeline: Pipeline) -> dict[str, str]:

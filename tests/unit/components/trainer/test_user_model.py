@@ -7,7 +7,13 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.user_model import build_model, describe, require_outputs, source_root
+from slipway.components.trainer.user_model import (
+    build_model,
+    describe,
+    require_outputs,
+    source_digest,
+    source_root,
+)
 
 # What Keras finds odd in the models below is what makes them worth a test.
 KERAS_SAYS = (
@@ -385,3 +391,28 @@ def test_the_included_models_take_features_with_the_names_of_their_layers(model)
     features = {name: Feature(name=name, dtype="int64", categories=3) for name in names}
     features["note"] = Feature(name="note", dtype="int64", shape=(4,), categories=300)
     assert build_model(f"slipway.components.trainer.models.{model}.build_model", features, {}).built
+
+
+def test_digest_of_a_model_is_of_what_it_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    files = {
+        "shops/__init__.py": "",
+        "shops/model.py": "from shops import layers\nimport shop_tools\n",
+        "shops/layers.py": "",
+        "shops/other.py": "",
+        "shop_tools.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    before = source_digest("shops.model.build_model")
+    for name, counts in {"shops/other.py": False, "shops/layers.py": True, "shop_tools.py": True}.items():
+        (tmp_path / name).write_text("X = 1\n", encoding="utf-8")
+        assert (source_digest("shops.model.build_model") != before) is counts, name
+        (tmp_path / name).write_text("", encoding="utf-8")
+    installed = tmp_path / "shops-1.0.dist-info/RECORD"
+    installed.parent.mkdir()
+    installed.write_text("shops/model.py,sha256=x,1\n", encoding="utf-8")
+    before = source_digest("shops.model.build_model")
+    (tmp_path / "shops/other.py").write_text("X = 1\n", encoding="utf-8")
+    assert source_digest("shops.model.build_model") != before

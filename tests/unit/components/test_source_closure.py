@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from counted import lines_run
 
-from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.source_closure import source_closure
+from slipway.components.errors import ComponentError
+from slipway.components.source_closure import source_closure
 
 
 @pytest.fixture
@@ -294,7 +294,7 @@ def test_root_inside_site_packages_is_taken_as_given(repo):
 
 
 def test_root_that_is_no_folder_is_refused(tmp_path):
-    with pytest.raises(PipelineError, match=r"source root .*missing is not a folder"):
+    with pytest.raises(ComponentError, match=r"source root .*missing is not a folder"):
         source_closure(["main"], root=tmp_path / "missing")
 
 
@@ -302,14 +302,14 @@ def test_root_that_is_no_folder_is_refused(tmp_path):
 def test_unreadable_module_is_an_error_that_names_it(repo):
     root = repo({"main.py": ""})
     (root / "main.py").chmod(0)
-    with pytest.raises(PipelineError, match=r"main\.py: cannot be read"):
+    with pytest.raises(ComponentError, match=r"main\.py: cannot be read"):
         source_closure(["main"], root=root)
 
 
 def test_module_that_vanishes_meanwhile_is_an_error_that_names_it(repo, monkeypatch):
     root = repo({"main.py": ""})
     monkeypatch.setattr(os.path, "isfile", lambda path: path.endswith(("main.py", "__init__.py")))
-    with pytest.raises(PipelineError, match=r"main/__init__\.py: cannot be read \(No such file"):
+    with pytest.raises(ComponentError, match=r"main/__init__\.py: cannot be read \(No such file"):
         source_closure(["main"], root=root)
 
 
@@ -328,7 +328,7 @@ def test_modules_are_parsed_once_and_then_known_by_their_content(repo, monkeypat
 def test_this_repository_finds_the_modules_that_python_loads():
     import slipway.pipeline.fingerprint.fingerprint  # noqa: F401
 
-    root = Path(__file__).parents[4]
+    root = Path(__file__).parents[3]
     ours = (
         "slipway.pipeline.fingerprint.fingerprint",
         "slipway.pipeline.fingerprint.rerun_reasons",

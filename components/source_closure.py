@@ -15,8 +15,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import NamedTuple
 
+from slipway.components.errors import ComponentError
 from slipway.components.parsed_source import parsed_source
-from slipway.pipeline.errors import PipelineError
 
 # In the order in which Python's own finder prefers them.
 _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
@@ -54,7 +54,7 @@ def source_closure(
         file, sorted by path.
 
     Raises:
-        PipelineError: a folder does not exist, or a module in it cannot be read.
+        ComponentError: a folder does not exist, or a module in it cannot be read.
     """
     return closure(dotted_paths, root=root, further=further).digests
 
@@ -127,7 +127,7 @@ def _read(root: str, file: str) -> tuple[str, _Imports]:
         with open(f"{root}/{file}", "rb") as stream:  # noqa: PTH123  (this loop decides how long `plan` takes)
             source = stream.read()
     except OSError as error:
-        raise PipelineError(
+        raise ComponentError(
             f"{file}: cannot be read ({error.strerror}), and a node depends on it",
             hint="Restore the file or its permissions; the cache must not guess what it holds.",
         ) from error
@@ -208,7 +208,7 @@ class _Finder:
 
     def __init__(self, root: str) -> None:
         if not os.path.isdir(root):  # noqa: PTH112
-            raise PipelineError(
+            raise ComponentError(
                 f"the source root {root} is not a folder", hint="Give the folder that holds workloads/."
             )
         self.root = root
