@@ -194,11 +194,12 @@ def labels_of_vectors(
         are_classes: whether there are no other vectors.
 
     Returns:
-        Weights by class, without `NO_CLASS`; or by number, over all vectors.
+        Weights by class, or by number, over all vectors. A vector of zeros is then of the first class: an
+        accuracy takes its first number for the highest.
     """
     ones = {label: weight for label, weight in classes.items() if label != NO_CLASS}
     if are_classes:
-        return ones
+        return ones | ({0.0: ones.get(0.0, 0.0) + classes[NO_CLASS]} if classes.get(NO_CLASS) else {})
     found = {0.0: 0.0, 1.0: 0.0, **numbers}
     found[1.0] += math.fsum(ones.values())
     found[0.0] += (width - 1) * math.fsum(ones.values()) + width * classes.get(NO_CLASS, 0.0)

@@ -245,12 +245,12 @@ def test_several_labels_of_a_row_are_each_counted():
     assert ANSWERS_NAME not in found, "rows with several classes are not told of"
 
 
-def test_vectors_with_one_at_most_are_classes_and_those_of_zeros_are_none():
+def test_vectors_with_one_at_most_are_classes_and_those_of_zeros_the_first_as_an_accuracy_takes_them():
     labels = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     asked = request("cosine_similarity", **ALL)
     found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2))))[()]
-    assert (found["label_rows"], found["label_majority"]) == (3.0, 1.0)
-    assert found["label_majority_share"] == pytest.approx(2 / 3)
+    assert (found["label_rows"], found["label_majority"]) == (5.0, 0.0)
+    assert found["label_majority_share"] == pytest.approx(3 / 5)
 
 
 @pytest.mark.parametrize("garbage", [-1.0, 0.5, np.nan])

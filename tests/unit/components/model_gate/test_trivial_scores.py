@@ -198,6 +198,14 @@ def test_text_that_no_class_is_known_for_is_no_answer_of_a_constant():
     assert (unknown.majority, unknown.classes) == (-1, 1)
 
 
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize("shares", [(0.5, 0.1, 0.4), (0.3, 0.3, 0.4), (0.1, 0.6, 0.3), (0, 0.6, 0.4)])
+def test_vector_of_zeros_counts_for_a_constant_as_the_accuracy_takes_it(shares, weights):
+    labels = np.array([[1, 0], [0, 1], [0, 0]], float)[DRAW.choice(3, 60, p=shares)]
+    best, of_labels = best_of("categorical_accuracy", labels, np.eye(2), weights=weights)
+    assert trivial_value("categorical_accuracy", of_labels) == pytest.approx(best)
+
+
 def test_area_of_a_constant_by_hand():
     assert constant_area([900, 50, 50], 1000) == pytest.approx(0.925)
     assert constant_area([10, 10], 20) == 0.5
