@@ -159,7 +159,8 @@ def _packages(imported: Iterable[str]) -> set[str]:
     fitters = (
         packages for ours, packages in _FITTERS.items() if any(f"{n}.".startswith(f"{ours}.") for n in names)
     )
-    return {package for top in tops for package in _distributions(top)}.union(*fitters)
+    found = {package for top in tops for package in _distributions(top)}.union(*fitters)
+    return {package.lower().replace("_", "-") for package in found}
 
 
 @cache
@@ -198,7 +199,7 @@ def _training_versions(params: Mapping[str, str], imported: Collection[str]) -> 
         return {}  # the Trainer says so
     noted = (Path(path).parent.parent / "lib").glob("python*/site-packages/*.dist-info")
     packages = (folder.stem.partition("-") for folder in sorted(noted))
-    wanted = _TRAINING_STACK.union(name.lower().replace("_", "-") for name in imported)
+    wanted = _TRAINING_STACK.union(imported)
     return {
         f"the training's {package.replace('_', '-')}": number
         for package, _, number in packages

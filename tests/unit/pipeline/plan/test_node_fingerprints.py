@@ -190,7 +190,8 @@ def test_versions_of_packages_that_user_code_imports_count(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import os, nowhere, helper, google.protobuf\n\ndef f():\n    from sklearn.svm import SVC\n", "utf-8"
     )
-    (tmp_path / "helper.py").write_text("import pandas as pd\nimport numpy\n", "utf-8")
+    helper = "import pandas as pd\nimport numpy, apache_beam\nimport tensorflow_transform as tft\n"
+    (tmp_path / "helper.py").write_text(helper, "utf-8")
     parts = parts_of(Node("Trainer", "Trainer", (), code=("mine.f",)), tmp_path)
     known = node_fingerprints.stack_versions()
     found = {name[6:] for name in parts if name.startswith("stack:")} - known.keys()
