@@ -38,10 +38,11 @@ _TRAINING_STACK = frozenset(
     ("keras", "numpy", "tensorflow", "tensorflow-cpu", "tensorflow-tpu", "jax", "jaxlib", "libtpu", "torch")
 )
 
-# The packages that fit models for modules of ours.
+# The packages that fit models, or search for them, for modules of ours.
 _FITTERS = {
     "slipway.components.reference_models": ("scikit-learn", "scipy"),
     "slipway.components.trainer.models.boosted_trees": ("scikit-learn", "scipy"),
+    "slipway.components.trainer.tuner_fn": ("keras-tuner",),
 }
 
 # The name of the fingerprint part for a resolver's result.

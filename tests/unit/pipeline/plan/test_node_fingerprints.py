@@ -175,15 +175,17 @@ def test_installed_slipway_counts_by_what_its_installer_noted(monkeypatch):
     [
         "slipway.components.trainer.models.boosted_trees.build_model",
         "slipway.components.reference_models.component.ReferenceModels_Executor",
+        "slipway.components.trainer.tuner_fn.tuner_fn",
     ],
 )
 @pytest.mark.parametrize("is_checkout", [True, False])
 def test_version_of_what_fits_our_models_counts(tmp_path, code, is_checkout):
     roots = [PROJECT_ROOT if is_checkout else tmp_path]
     parts = own_parts(Node("Trainer", "Trainer", (), code=(code,)), roots=roots, memo=None)
-    assert parts["stack:scikit-learn"] == version("scikit-learn")
+    package = "keras-tuner" if "tuner" in code else "scikit-learn"
+    assert parts[f"stack:{package}"] == version(package)
     other = own_parts(Node("Trainer", "Trainer", (), code=("a.build_model",)), roots=roots, memo=None)
-    assert "stack:scikit-learn" not in other
+    assert f"stack:{package}" not in other
 
 
 def test_versions_of_packages_that_user_code_imports_count(tmp_path):
