@@ -104,6 +104,13 @@ class Metric:
         """Return True if a value is better than another one; never where neither side is, or one is NaN."""
         return value > than if self.better == "higher" else self.better == "lower" and value < than
 
+    def fits(self, width: int) -> bool:
+        """Return True if it applies to `width` numbers a row; on others it silently computes nonsense.
+
+        How many quantiles there are is not looked at.
+        """
+        return self.outputs in (None, "quantiles") or (self.outputs == "classes") == (width > 1)
+
     @property
     def needs_both_classes(self) -> bool:
         """Whether it says nothing of rows of one class, as an area or a share of the positives does."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from slipway.components.counted_words import counted
-from slipway.components.metrics.definitions import Metric, metric_of, output_of
+from slipway.components.metrics.definitions import metric_of, output_of
 from slipway.components.model_gate.trivial_rules import NO_NAMES, ClassNames
 from slipway.components.model_gate.verdict import Check
 from slipway.components.setting_fields import setting
@@ -209,7 +209,7 @@ def _features_apart(report: ServingReport, tolerance: float) -> str:
 def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
     """Check that metrics fit the outputs: on the wrong number of outputs they silently compute nonsense."""
     widths = {name: _width(report, output_of(name)) for name in metrics}
-    wrong = [name for name, width in widths.items() if not _fits(metric_of(name), width)]
+    wrong = [name for name, width in widths.items() if not metric_of(name).fits(width)]
     return [
         Check(
             metric=f"metric {name}",
@@ -223,11 +223,6 @@ def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
         )
         for name in wrong
     ]
-
-
-def _fits(metric: Metric, width: int) -> bool:
-    """Return True if a metric applies to `width` numbers per row; the Evaluator has checked quantiles."""
-    return metric.outputs in (None, "quantiles") or (metric.outputs == "classes") == (width > 1)
 
 
 def _name_checks(report: ServingReport, classes: ClassNames) -> list[Check]:

@@ -120,6 +120,11 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
         raise UsageError(
             f"The answers in {logs.folder} differ in length, so no metric can be computed."
         ) from error
+    if numbers.shape[2:] or not numbers.size:
+        raise UsageError(
+            f"The answers in {logs.folder} are not one or several numbers a row, so no metric can be "
+            "computed."
+        )
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
 
 

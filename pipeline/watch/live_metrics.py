@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import row_number
@@ -15,6 +16,7 @@ from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import metric_of
+from slipway.components.metrics.row_values import one_hot
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import bounds
 from slipway.pipeline.runs.comparison import number
@@ -137,20 +139,36 @@ def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tall
     """Return the Evaluator's tally of rows.
 
     Args:
-        labels: the labels, [rows, 1].
+        labels: the labels, [rows, 1]; of classes their codes.
         answers: the predictions of each of the request's models, [rows, outputs].
 
     Raises:
         ComponentError: a metric is not defined for these labels and predictions.
     """
     for each in answers:
+        _check_width(each, request.metrics)
         _check_codes(labels, each, request.metrics)
+    if answers[0].shape[1] > 1 and not any(metric_of(name).labels == "one" for name in request.metrics):
+        # Such a model learns one number for each class, of which its metrics take the largest for the label.
+        labels = one_hot(labels, answers[0])
     tally = Tally(request)
     for start in range(0, len(labels), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         judged = [Judged(labels[part], each[part]) for each in answers]
         tally.add({}, judged, first=row_number(0, start))
     return tally
+
+
+def _check_width(answers: Floats, names: Iterable[str]) -> None:
+    """Reject metrics that silently compute nonsense of so many numbers a row, as of another version's."""
+    width = answers.shape[1]
+    for name in names:
+        if not metric_of(name).fits(width):
+            needed = "a number for each class" if metric_of(name).outputs == "classes" else "one number"
+            raise ComponentError(
+                f"{name} needs {needed} a row, and the version answers {counted(width, 'number')}.",
+                hint="name metrics in evaluate.metrics that suit the version",
+            )
 
 
 def _check_codes(labels: Floats, answers: Floats, names: Iterable[str]) -> None:

@@ -166,6 +166,9 @@ def test_what_cannot_be_joined_is_one_sentence(log):
         join(Logs.of(log((1, [0.5]), key="fare")), key="id", version=7, labels={"1": 1.0})
     with pytest.raises(UsageError, match="differ in length"):
         join(Logs.of(log((1, {"a": 1}), (2, [0.5]))), key="id", version=7, labels={"1": 1.0, "2": 1.0})
+    for answer in ([[0.1], [0.2]], []):
+        with pytest.raises(UsageError, match="are not one or several numbers a row"):
+            join(Logs.of(log((1, answer))), key="id", version=7, labels={"1": 1.0})
     folder = log()
     (folder / "requests-7.jsonl").write_text('{"logged_version": 7, "id": 1}\n')
     with pytest.raises(UsageError, match="have no column logged_prediction, so no metric can be computed"):

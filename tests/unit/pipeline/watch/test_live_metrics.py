@@ -102,3 +102,28 @@ def test_small_values_keep_their_digits():
     assert 1e-7 < found.value < 1e-6
     assert found.text.startswith(f"mean_squared_error {found.value:.2g} ({found.bounds[0]:.2g} to ")
     assert found.text.endswith(", 1e-09 at its push: worse")
+
+
+def test_metrics_that_compare_with_the_largest_number_get_labels_as_wide_as_the_answers():
+    codes = DRAW.integers(0, 3, (300, 1)).astype(float)
+    right = np.eye(3)[codes[:, 0].astype(int)]
+    names = ("categorical_accuracy", "top_k_categorical_accuracy", "cosine_similarity", "auc")
+    found = live_metrics(Labelled(codes, right, 0), names, {"categorical_accuracy": 0.9})
+    assert [each.value for each in found] == pytest.approx([1, 1, 1, 1])
+    assert not found[0].is_worse
+    turned = live_metrics(Labelled((codes + 1) % 3, right, 0), names, {})
+    assert [each.value for each in turned[:2]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "words"),
+    [
+        ("binary_accuracy", 3, "binary_accuracy needs one number a row, and the version answers 3 numbers"),
+        ("mean_squared_error", 3, "mean_squared_error needs one number a row"),
+        ("sparse_categorical_accuracy", 1, "needs a number for each class a row, and .* answers 1 number"),
+    ],
+)
+def test_metric_that_does_not_fit_the_answers_is_refused(name, width, words):
+    rows = Labelled(np.zeros((2, 1)), np.full((2, width), 0.3), 0)
+    with pytest.raises(ComponentError, match=words):
+        live_metrics(rows, [name], {name: 0.9})

@@ -73,3 +73,10 @@ def test_small_differences_keep_their_digits():
     assert small.text == "mean_squared_error 2e-05 instead of 4e-05 (difference -2.5e-05 to +1e-06)"
     large = PairedMetric("auc", 0.9, 0.85, (-0.0612, 0.0))
     assert large.text == "auc 0.8500 instead of 0.9000 (difference -0.0612 to +0.0000)"
+
+
+def test_metrics_of_classes_compare_with_the_largest_number():
+    codes = DRAW.integers(0, 3, (300, 1))
+    right = np.eye(3)[codes[:, 0]]
+    [found] = paired_metrics(codes.astype(float), right, np.roll(right, 1, axis=1), ["categorical_accuracy"])
+    assert (found.champion, found.challenger, found.verdict) == (1.0, 0.0, "worse")
