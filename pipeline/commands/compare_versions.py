@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import CONFUSION, CURVES, metric_of
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.version_store import VersionStore, version_store_at
+from slipway.components.saved_model.class_names import classes_of
 from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, files_with_needed_columns
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.versions import pushed_version
-from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels
+from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels, named_classes
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD, command
@@ -85,8 +88,9 @@ def compare(
     output = output.absolute()
     store = version_store_at(serving_base(config, output), trusted_versions(config, verify_key))
     _check_versions(config, output, store, champion, challenger)
-    names, labels = metrics_and_labels(config, late) if late is not None else ([], {})
     numbers = (champion, challenger)
+    classes = _shared_classes(config, store, numbers)
+    names, labels = metrics_and_labels(config, late, classes) if late is not None else ([], {})
     taken = [name for number in numbers for name in taken_columns(store.manifest(number))]
     columns = list(dict.fromkeys([*taken, *([late.key] if late else [])]))
     with open_logs(on.absolute() if on else request_folder(config, output), columns) as logs:
@@ -96,7 +100,7 @@ def compare(
         theirs, ours = (answers_to(config.name, store, number, logs, left_out_counts) for number in numbers)
     rows = _in_both(theirs, ours)
     _check_rows(config, rows, numbers, logs.folder, left_out_counts)
-    are_classes = _are_classes(config, rows.champion.shape[1])
+    are_classes = _are_classes(config, rows.champion.shape[1], classes)
     difference = difference_of(rows.champion, rows.challenger, are_classes=are_classes)
     compared = Compared(
         workload=config.name,
@@ -160,6 +164,26 @@ def _check_versions(
         )
 
 
+def _shared_classes(config: WorkloadConfig, store: VersionStore, numbers: tuple[int, int]) -> tuple[str, ...]:
+    """Return the names of the classes of both versions in the order of their codes; empty if they have none.
+
+    Raises:
+        UsageError: the same number means different classes, so answers cannot be compared.
+    """
+    manifests = [store.manifest(number) for number in numbers]
+    provenances: list[Provenance] = [each.provenance if each else {} for each in manifests]
+    ours, theirs = (classes_of(each).get("", ()) for each in provenances)
+    if ours and theirs and ours != theirs:
+        pairs = enumerate(zip_longest(ours, theirs, fillvalue="none"))
+        code, (first, second) = next((code, pair) for code, pair in pairs if pair[0] != pair[1])
+        raise UsageError(
+            f"Class {code} of version {numbers[0]} is {first}, and of version {numbers[1]} {second}, so "
+            "their answers mean different things.",
+            hint="compare versions with the same transform.classes",
+        )
+    return named_classes(config, *provenances)
+
+
 def _in_both(champion: Sequence[AnsweredFile], challenger: Sequence[AnsweredFile]) -> _Rows:
     parts = []
     for index, (theirs, ours) in enumerate(zip(champion, challenger, strict=True)):
@@ -219,7 +243,7 @@ def _check_labelled(
             )
 
 
-def _are_classes(config: WorkloadConfig, outputs: int) -> bool:
+def _are_classes(config: WorkloadConfig, outputs: int, classes: Sequence[str]) -> bool:
     """Return True if answers are class probabilities.
 
     They are if there are several outputs that are not quantiles, or if the single output has two classes or
@@ -228,5 +252,4 @@ def _are_classes(config: WorkloadConfig, outputs: int) -> bool:
     if outputs > 1:
         return not config.evaluate.quantiles
     metrics = {metric_of(name).class_name for name in config.evaluate.metrics}
-    classes = config.transform.classes_by_output.get("", ())
     return len(classes) == _TWO or bool(metrics & (CONFUSION.keys() | CURVES))

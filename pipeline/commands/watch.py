@@ -1,6 +1,6 @@
 """The command `watch`: checks if the requests to a pushed version still resemble its training data."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.version_store import version_store_at
+from slipway.components.saved_model.class_names import classes_of
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import pushed_version
@@ -89,7 +90,7 @@ def watch(
     with open_logs(folder, list(dict.fromkeys(columns))) as logs:
         watched = _watched(config, number, logs, by, training)
         if late is not None:
-            watched = _with_live(config, watched, late, provenance.get("metrics", {}))
+            watched = _with_live(config, watched, late, provenance)
     page = write_page(watched, output / "watch" / f"{config.name}.html")
     _wake(config, watched, page)
     return watched, page
@@ -108,8 +109,22 @@ def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training:
     return watch_requests(request, training)
 
 
-def metrics_and_labels(config: WorkloadConfig, late: LateLabels) -> tuple[list[str], dict[str, float]]:
+def named_classes(config: WorkloadConfig, *provenances: Provenance) -> tuple[str, ...]:
+    """Return the names of versions' classes in the order of their codes; empty if they have none.
+
+    The workload's may have changed since the push, and count only if no manifest has names.
+    """
+    of_versions = (classes_of(each).get("", ()) for each in provenances)
+    return next(filter(None, of_versions), config.transform.classes_by_output.get("", ()))
+
+
+def metrics_and_labels(
+    config: WorkloadConfig, late: LateLabels, classes: Sequence[str]
+) -> tuple[list[str], dict[str, float]]:
     """Return the metrics that can be computed from late labels, and these labels by key.
+
+    Args:
+        classes: the names of the version's classes in the order of their codes; empty if it has none.
 
     Raises:
         UsageError: there is no such metric, or the labels cannot be read.
@@ -121,17 +136,15 @@ def metrics_and_labels(config: WorkloadConfig, late: LateLabels) -> tuple[list[s
             "quantiles or groups.",
             hint="leave out --labels",
         )
-    label, classes = config.transform.labels[0], config.transform.classes_by_output.get("", ())
-    return names, read_labels(late.file, key=late.key, label=label, classes=classes)
+    return names, read_labels(late.file, key=late.key, label=config.transform.labels[0], classes=classes)
 
 
-def _with_live(
-    config: WorkloadConfig, watched: Watched, late: LateLabels, at_push: Mapping[str, float]
-) -> Watched:
-    names, labels = metrics_and_labels(config, late)
+def _with_live(config: WorkloadConfig, watched: Watched, late: LateLabels, provenance: Provenance) -> Watched:
+    names, labels = metrics_and_labels(config, late, named_classes(config, provenance))
     rows = join(watched.request.logs, key=late.key, version=watched.request.version, labels=labels)
     # Metrics at the push are weighted, and the logged rows have no weights: the two are not comparable.
-    live = live_metrics(rows, names, {} if config.transform.weight else at_push)
+    at_push = {} if config.transform.weight else provenance.get("metrics", {})
+    live = live_metrics(rows, names, at_push)
     return replace(watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite)
 
 

@@ -1,10 +1,12 @@
-"""Which workload and versions the words of `compare` name."""
+"""Which workload and versions the words of `compare` name, and which of them can be compared."""
 
 from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands.compare_versions import chosen
+from slipway.components.pusher.publish_to_folder import publish
+from slipway.pipeline.commands.compare_versions import chosen, compare
+from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD
 
@@ -34,3 +36,31 @@ def test_one_version_alone_is_not_compared(words):
     with pytest.raises(UsageError, match="compare needs two pushed versions") as refused:
         chosen(*words)
     assert "versions" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        (["no", "perhaps", "yes"], "Class 1 of version {0} is yes, and of version {1} perhaps, so"),
+        (["no", "yes", "perhaps"], "Class 2 of version {0} is none, and of version {1} perhaps, so"),
+        (["yes", "no"], "Class 0 of version {0} is no, and of version {1} yes, so"),
+    ],
+)
+def test_versions_whose_numbers_mean_other_classes_are_not_compared(classes, words, tmp_path):
+    versions = []
+    for names in (["no", "yes"], classes):
+        model = tmp_path / f"model-{len(versions)}"
+        model.mkdir()
+        (model / "saved_model.pb").write_bytes(b"%d" % len(versions))
+        provenance = {"workload": "toy", "classes": names}
+        versions.append(publish(model, base=tmp_path / "output/serving/toy", provenance=provenance).version)
+    config = WorkloadConfig.model_validate(
+        {
+            "name": "toy",
+            "data": {"source": "x.csv", "label": "tips"},
+            "transform": {"preprocessing_fn": "w.f.g", "classes": classes},
+            "train": {"model": "w.m.b"},
+        }
+    )
+    with pytest.raises(UsageError, match=words.format(*versions)):
+        compare(config, tmp_path / "output", champion=versions[0], challenger=versions[1], on=tmp_path)

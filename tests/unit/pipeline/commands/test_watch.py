@@ -31,13 +31,22 @@ def training():
 
 
 @pytest.fixture
-def pushed(output, tmp_path):
+def push(output, tmp_path):
     """Publishes a version of a model; returns its number."""
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "saved_model.pb").write_bytes(b"model")
-    provenance = {"workload": "toy", "run": "20261122-000000-abcd", "metrics": {"binary_accuracy": 0.9}}
-    return publish(model, base=output / "serving/toy", provenance=provenance).version
+
+    def call(**more):
+        model = tmp_path / "model"
+        model.mkdir()
+        (model / "saved_model.pb").write_bytes(b"model")
+        provenance = {"workload": "toy", "run": "20261122-000000-abcd", "metrics": {"binary_accuracy": 0.9}}
+        return publish(model, base=output / "serving/toy", provenance={**provenance, **more}).version
+
+    return call
+
+
+@pytest.fixture
+def pushed(push):
+    return push()
 
 
 def config(**more):
@@ -119,6 +128,23 @@ def test_metrics_without_weights_are_not_held_against_weighted_ones(watched):
     found = watched(lambda n: float(n % 2), transform=weighted)
     assert found.sentence.endswith("In 600 rows with a label: binary_accuracy 0.5000 (0.4665 to 0.5335).")
     assert found.exit_code == 0
+
+
+def test_names_of_classes_have_the_codes_that_the_version_knows(
+    push, output, training, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    version, folder = push(classes=["yes", "no"]), output / "requests/toy"
+    folder.mkdir(parents=True)
+    row = {**ROW, "logged_version": version, "logged_prediction": [0.9]}  # surely "no"
+    rows = ({**row, "id": n, "fare": n % 100 / 10} for n in range(600))
+    (folder / "requests-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,tips\n" + "".join(f"{n},no\n" for n in range(600)))
+    since = {"preprocessing_fn": "w.f.g", "classes": ["no", "yes"]}
+    judged = config(evaluate={"metrics": ["binary_accuracy"]}, transform=since)
+    found, _ = run(judged, output, late=late_labels(labels, "id"))
+    assert (found.live[0].value, found.exit_code) == (1.0, 0)
 
 
 def test_labels_and_key_belong_together(tmp_path):
