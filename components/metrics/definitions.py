@@ -117,6 +117,11 @@ class Metric:
         return self.is_curve or (self.confusion is not None and self.confusion.is_of_some_rows)
 
     @property
+    def is_of_some_rows(self) -> bool:
+        """Whether only rows of some kind count, of which there may be none: for a precision a yes."""
+        return self.skips_zeros or (self.confusion is not None and self.confusion.is_of_some_rows)
+
+    @property
     def is_of_classes(self) -> bool:
         """Whether its labels are classes, not numbers."""
         is_yes_or_no = self.is_curve or self.confusion is not None

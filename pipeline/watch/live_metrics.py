@@ -38,21 +38,21 @@ class LiveMetric:
     Attributes:
         bounds: one-sided, each with 95% confidence; both equal the value if chance was not measured.
         at_push: the value in the version's evaluation; None if it has none, and for counts.
-        is_undefined: whether it tells two classes apart, and all labels are of one; the value is NaN then.
+        undefined: why these rows say nothing about it, in words; the value is NaN then. Empty: they do.
     """
 
     name: str
     value: float
     bounds: tuple[float, float]
     at_push: float | None
-    is_undefined: bool = False
+    undefined: str = ""
 
     @property
     def is_worse(self) -> bool:
         """Whether even the better bound is worse than the value at the push, or the value has become NaN."""
         metric = metric_of(self.name)
         low, high = self.bounds
-        if self.at_push is None or metric.better is None or self.is_undefined:
+        if self.at_push is None or metric.better is None or self.undefined:
             return False
         if math.isnan(self.value):
             return not math.isnan(self.at_push)
@@ -61,8 +61,8 @@ class LiveMetric:
     @property
     def text(self) -> str:
         """The metric on one line."""
-        if self.is_undefined:
-            return f"{self.name} has no value, since all labels are equal"
+        if self.undefined:
+            return f"{self.name} has no value, since {self.undefined}"
         low, high = self.bounds
         before = "" if self.at_push is None else f", {number(self.at_push)} at its push"
         worse = ": worse" if self.is_worse else ""
@@ -110,9 +110,13 @@ def live_metrics(
     )
     tally = tallied(request, rows.labels, [rows.answers])
     values = {name: value for (_, name), value in results(request, tally)[()].items()}
-    lacking = undefined(names, rows.labels)
+    lacking = dict.fromkeys(undefined(names, rows.labels), "all labels are equal")
     found = {name: math.nan if name in lacking else float(values[name]) for name in names}
     measured = Measured(metrics={**found, "example_count": float(tally.total)}, baseline={}, labels=None)
+    uncounted = (
+        name for name, value in found.items() if math.isnan(value) and metric_of(name).is_of_some_rows
+    )
+    lacking = dict.fromkeys(uncounted, "no row counts for it") | lacking
     spread = spreads(request, tally).get((), {})
     return tuple(
         LiveMetric(
@@ -120,7 +124,7 @@ def live_metrics(
             value=value,
             bounds=bounds(name, value, measured, CONFIDENCE, spread.get(("", name, False))),
             at_push=at_push.get(name),
-            is_undefined=name in lacking,
+            undefined=lacking.get(name, ""),
         )
         for name, value in found.items()
     )

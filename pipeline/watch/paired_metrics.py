@@ -40,10 +40,10 @@ class PairedMetric:
     def verdict(self) -> Verdict:
         """Whether the challenger is better or worse, if chance does not explain the difference.
 
-        NaN is worse than any number.
+        NaN is worse than any number, unless no row counts for the metric.
         """
         metric = metric_of(self.name)
-        if metric.better is None or math.isnan(self.champion):
+        if metric.better is None or math.isnan(self.champion) or self._is_uncounted:
             return "no difference shown"
         if math.isnan(self.challenger):
             return "worse"
@@ -57,11 +57,19 @@ class PairedMetric:
         """The metric on one line."""
         if math.isnan(self.champion) and math.isnan(self.challenger):
             return f"{self.name} has no value for either"
+        if self._is_uncounted:
+            return f"{self.name} has no value for one of them, since no row counts for it"
         low, high = (f"{'' if bound < 0 else '+'}{number(bound)}" for bound in self.bounds)
         return (
             f"{self.name} {number(self.challenger)} instead of {number(self.champion)} "
             f"(difference {low} to {high})"
         )
+
+    @property
+    def _is_uncounted(self) -> bool:
+        """Whether no row counts for it: a precision of a model that never says yes, whatever the recall."""
+        is_nan = math.isnan(self.champion) or math.isnan(self.challenger)
+        return is_nan and metric_of(self.name).is_of_some_rows
 
     def to_json(self) -> dict[str, object]:
         """Return plain data, with null for values that are not finite, which JSON cannot hold."""

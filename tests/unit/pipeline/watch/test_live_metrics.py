@@ -127,3 +127,24 @@ def test_metric_that_does_not_fit_the_answers_is_refused(name, width, words):
     rows = Labelled(np.zeros((2, 1)), np.full((2, width), 0.3), 0)
     with pytest.raises(ComponentError, match=words):
         live_metrics(rows, [name], {name: 0.9})
+
+
+def test_precision_says_nothing_while_no_answer_is_a_yes():
+    precision, recall = live_metrics(
+        Labelled(ROWS.labels, ROWS.answers * 0.4, 0),
+        ["precision", "recall"],
+        {"precision": 0.9, "recall": 0.9},
+    )
+    assert precision.text == "precision has no value, since no row counts for it"
+    assert (precision.is_worse, recall.is_worse) == (False, True)
+    zeros = Labelled(np.zeros((3000, 1)), ROWS.answers, 0)
+    name = "mean_absolute_percentage_error"
+    [share] = live_metrics(zeros, [name], {name: 9.0})
+    assert (share.text, share.is_worse) == (f"{name} has no value, since no row counts for it", False)
+
+
+def test_error_of_answers_without_a_logarithm_is_worse():
+    answers = ROWS.answers.copy()
+    answers[0] = -1
+    [found] = live_metrics(Labelled(ROWS.labels, answers, 0), ["poisson"], {"poisson": 0.9})
+    assert found.is_worse

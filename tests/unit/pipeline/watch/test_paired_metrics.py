@@ -80,3 +80,13 @@ def test_metrics_of_classes_compare_with_the_largest_number():
     right = np.eye(3)[codes[:, 0]]
     [found] = paired_metrics(codes.astype(float), right, np.roll(right, 1, axis=1), ["categorical_accuracy"])
     assert (found.champion, found.challenger, found.verdict) == (1.0, 0.0, "worse")
+
+
+def test_precision_says_nothing_of_a_model_that_never_says_yes():
+    """It may have been one row that the champion said yes to: the recall tells if that is a difference."""
+    once = GOOD * 0.4
+    once[0] = 0.9
+    precision, recall = paired_metrics(LABELS, once, GOOD * 0.4, ["precision", "recall"])
+    assert precision.text == "precision has no value for one of them, since no row counts for it"
+    assert (precision.verdict, recall.verdict) == ("no difference shown", "no difference shown")
+    assert precision.to_json()["challenger"] is None
