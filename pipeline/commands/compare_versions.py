@@ -96,7 +96,9 @@ def compare(
     with open_logs(on.absolute() if on else request_folder(config, output), columns) as logs:
         left_out_counts = Counter(logs.left_out_counts)
         logs = files_with_needed_columns(logs, store, numbers, left_out_counts)
-        by_row = labels_of_rows(logs, key=late.key, labels=labels) if late is not None else {}
+        by_row: Mapping[LogFile, Floats] = {}
+        if late is not None:
+            by_row = labels_of_rows(logs, key=late.key, labels=labels, left_out_counts=left_out_counts)
         theirs, ours = (answers_to(config.name, store, number, logs, left_out_counts) for number in numbers)
     rows = _in_both(theirs, ours)
     _check_rows(config, rows, numbers, logs.folder, left_out_counts)

@@ -145,7 +145,9 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: LateLabels, prove
     # Metrics at the push are weighted, and the logged rows have no weights: the two are not comparable.
     at_push = {} if config.transform.weight else provenance.get("metrics", {})
     live = live_metrics(rows, names, at_push)
-    return replace(watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite)
+    return replace(
+        watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite, again=rows.again
+    )
 
 
 def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:

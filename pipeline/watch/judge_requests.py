@@ -10,6 +10,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
 from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
+from slipway.pipeline.watch.late_labels import AGAIN
 from slipway.pipeline.watch.live_metrics import LiveMetric
 from slipway.pipeline.watch.log_folder import Logs, left_out_lines
 from slipway.pipeline.watch.requests import Requests, read_requests
@@ -45,6 +46,7 @@ class Watched:
         live: the metrics of rows with late labels; empty if no labels were given.
         labelled: the number of these rows.
         not_finite: the number of these rows whose answer is NaN or infinite.
+        again: the number of labelled rows that are left out because their key was logged again later.
     """
 
     request: WatchRequest
@@ -56,6 +58,7 @@ class Watched:
     live: tuple[LiveMetric, ...] = ()
     labelled: int = 0
     not_finite: int = 0
+    again: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -94,6 +97,11 @@ class Watched:
             unsound = f", of which {self.not_finite:,} {verb} an answer that is no finite number"
         return f"In {counted(self.labelled, 'row')} with a label{unsound}: {told}."
 
+    @property
+    def left_out_counts(self) -> dict[str, int]:
+        """What was left out or is incomplete: counts, by reason in words."""
+        return {**self.request.logs.left_out_counts, **({AGAIN: self.again} if self.again else {})}
+
     def message(self) -> dict[str, object]:
         """Return plain data for notifications, without logged values, which are only for the log's owner."""
         kept = ("rule", "measured", "limit", "key")
@@ -110,7 +118,7 @@ class Watched:
     def text(self) -> str:
         """Return the sentence, each finding with its rows, and what was left out."""
         found = (line for each in self.drifted for line in each.finding.lines())
-        return "\n".join([self.sentence, *found, *left_out_lines(self.request.logs.left_out_counts)])
+        return "\n".join([self.sentence, *found, *left_out_lines(self.left_out_counts)])
 
     def to_json(self) -> dict[str, object]:
         """Return the result as plain data."""
@@ -129,7 +137,7 @@ class Watched:
             "live": [each.to_json() for each in self.live],
             "labelled": self.labelled,
             "not_finite": self.not_finite,
-            "told": dict(self.request.logs.left_out_counts),
+            "told": self.left_out_counts,
             "windows": [
                 {"begin": each.name, "rows": each.rows, "drifted": sorted(each.findings)}
                 for each in self.windows

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from slipway.components.request_log.reserved_columns import PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs, checked
 
+AGAIN = "labelled rows whose key was logged again later"
+
 _SHOWN = 60
 _BLOCK_BYTES = 1 << 20
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
@@ -35,11 +38,14 @@ class Labelled:
         labels: float64 of shape [rows, 1].
         answers: float64 of shape [rows, outputs].
         without: the number of the version's rows without a label so far.
+        again: the number of rows that are left out because their key was logged again later: rows of one key
+            are not independent, and counted as such they would make chance look smaller than it is.
     """
 
     labels: Floats
     answers: Floats
     without: int
+    again: int = 0
 
     @property
     def not_finite(self) -> int:
@@ -89,11 +95,16 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
 def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
     """Return a version's predictions for the rows that have a label, with the labels.
 
+    Of a key that was logged more than once, such as of a request that was repeated, the last row counts.
+
     Raises:
         UsageError: the log lacks the key, no row has a label, or the answers are not arrays of numbers of
             the same length.
     """
-    wanted, answers, without = [], [], 0
+    wanted: list[float] = []
+    answers: list[Any] = []
+    places: dict[str, int] = {}
+    without = again = 0
     has_key = has_answer = False
     for file in logs.files:
         for row in _logged(file.path, [key, VERSION, PREDICTION]):
@@ -101,13 +112,19 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
                 continue
             has_key |= key in row
             has_answer |= PREDICTION in row
-            label = _label_of(row, key, labels)
-            if label is None:
+            name = _as_text(row.get(key))
+            if name is None or name not in labels:
                 without += 1
                 continue
             answer = row.get(PREDICTION)
-            wanted.append(label)
-            answers.append(answer if isinstance(answer, list) else [answer])
+            answer = answer if isinstance(answer, list) else [answer]
+            if name in places:
+                again += 1
+                answers[places[name]] = answer
+                continue
+            places[name] = len(wanted)
+            wanted.append(labels[name])
+            answers.append(answer)
     _check_joined(logs, key, has_key=has_key, with_label=len(wanted), without=without)
     if not has_answer:
         raise UsageError(
@@ -125,7 +142,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             f"The answers in {logs.folder} are not one or several numbers a row, so no metric can be "
             "computed."
         )
-    return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
+    return Labelled(np.array(wanted, np.float64)[:, None], numbers, without, again)
 
 
 def _check_columns(file: Path, wanted: Sequence[str]) -> None:
@@ -150,31 +167,38 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
 
 
 def labels_of_rows(
-    logs: Logs, *, key: str, labels: Mapping[str, float]
+    logs: Logs, *, key: str, labels: Mapping[str, float], left_out_counts: Counter[str]
 ) -> Mapping[LogFile, npt.NDArray[np.float64]]:
     """Return the label of each row of each file, whichever version answered the row; NaN if there is none.
+
+    Of a key that was logged more than once, the last row has the label, as in `join`.
+
+    Args:
+        left_out_counts: counts the other rows.
 
     Raises:
         UsageError: the log lacks the key, or no row has a label.
     """
-    found = {}
-    with_label, rows, has_key = 0, 0, False
+    by_file: dict[LogFile, list[float]] = {}
+    places: dict[str, tuple[LogFile, int]] = {}
+    rows, has_key = 0, False
     for file in logs.files:
-        of_file = []
+        of_file = by_file[file] = []
         for row in _logged(file.path, [key]):
             has_key |= key in row
-            label = _label_of(row, key, labels)
-            of_file.append(math.nan if label is None else label)
-        found[file] = np.array(of_file, np.float64)
+            name = _as_text(row.get(key))
+            if name is not None and name in labels:
+                if name in places:
+                    before, place = places[name]
+                    by_file[before][place] = math.nan
+                    left_out_counts[AGAIN] += 1
+                places[name] = file, len(of_file)
+                of_file.append(labels[name])
+            else:
+                of_file.append(math.nan)
         rows += len(of_file)
-        with_label += int(np.isfinite(found[file]).sum())
-    _check_joined(logs, key, has_key=has_key, with_label=with_label, without=rows - with_label)
-    return found
-
-
-def _label_of(row: Mapping[str, Any], key: str, labels: Mapping[str, float]) -> float | None:
-    name = _as_text(row.get(key))
-    return None if name is None else labels.get(name)
+    _check_joined(logs, key, has_key=has_key, with_label=len(places), without=rows - len(places))
+    return {file: np.array(of_file, np.float64) for file, of_file in by_file.items()}
 
 
 def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, without: int) -> None:
@@ -189,11 +213,11 @@ def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, witho
 
 
 def _as_text(key: Any) -> str | None:
-    """Return a key, or a label, as text; None if it is missing.
+    """Return a key, or a label, as text; None if it is missing or empty.
 
     7.0 becomes "7", because a missing value in a column of integers turns them into floats.
     """
-    if key is None or (isinstance(key, float) and math.isnan(key)):
+    if key in (None, "") or (isinstance(key, float) and math.isnan(key)):
         return None
     text = str(key)
     return text[:-2] if _WHOLE.fullmatch(text) else text

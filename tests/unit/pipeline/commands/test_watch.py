@@ -99,12 +99,14 @@ def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, 
 def watched(output, pushed, training, monkeypatch, tmp_path):
     """Watches 600 requests with these answers, all of which have the label 0."""
 
-    def call(answer, **more):
+    def call(answer, *, key=int, **more):
         monkeypatch.setattr(module, "training_statistics", lambda *_: training)
         folder = output / "requests/toy"
         folder.mkdir(parents=True)
         row = {**ROW, "logged_version": pushed}
-        rows = [{**row, "fare": n % 100 / 10, "id": n, "logged_prediction": [answer(n)]} for n in range(600)]
+        rows = [
+            {**row, "fare": n % 100 / 10, "id": key(n), "logged_prediction": [answer(n)]} for n in range(600)
+        ]
         (folder / "requests-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
         labels = tmp_path / "labels.csv"
         labels.write_text("id,tips\n" + "".join(f"{n},0\n" for n in range(600)))
@@ -112,6 +114,13 @@ def watched(output, pushed, training, monkeypatch, tmp_path):
         return run(judged, output, late=late_labels(labels, "id"))[0]
 
     return call
+
+
+def test_rows_of_a_request_that_was_repeated_count_once(watched):
+    found = watched(lambda _: 0.0, key=lambda n: n // 2)
+    told = "labelled rows whose key was logged again later"
+    assert (found.labelled, found.to_json()["told"]) == (300, {told: 300})
+    assert found.text().endswith(f"\nLeft out or incomplete: {told} (300).")
 
 
 def test_answers_that_are_no_number_are_as_wrong_as_drift(watched):

@@ -1,5 +1,6 @@
 import json
 import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.watch.late_labels import join, read_labels
+from slipway.pipeline.watch.late_labels import AGAIN, join, labels_of_rows, read_labels
 from slipway.pipeline.watch.log_folder import Logs
 
 
@@ -179,3 +180,22 @@ def test_answers_that_are_no_number_are_counted(log):
     folder = log((1, [0.25]), (2, [None]), (3, None))
     found = join(Logs.of(folder), key="id", version=7, labels={"1": 1.0, "2": 0.0, "3": 0.0})
     assert found.not_finite == 2
+
+
+def test_row_that_was_logged_again_counts_once(log):
+    """As of a request that was repeated, or a file that is predicted every day."""
+    logs = Logs.of(log(("a", [0.1]), ("b", [0.2]), ("a", [0.3]), ("c", [0.4]), (7, [0.5]), (7.0, [0.6])))
+    labels = {"a": 1.0, "b": 0.0, "7": 1.0}
+    found = join(logs, key="id", version=7, labels=labels)
+    assert (found.answers[:, 0].tolist(), found.labels[:, 0].tolist()) == ([0.3, 0.2, 0.6], [1.0, 0.0, 1.0])
+    assert (found.without, found.again) == (1, 2)
+    left_out_counts = Counter()
+    [by_row] = labels_of_rows(logs, key="id", labels=labels, left_out_counts=left_out_counts).values()
+    assert [str(label) for label in by_row] == ["nan", "0.0", "1.0", "nan", "nan", "1.0"]
+    assert left_out_counts == {AGAIN: 2}
+
+
+def test_row_with_an_empty_key_has_no_label(tmp_path, log):
+    (tmp_path / "a.csv").write_text("id,label\n,1\na,0\n")
+    assert read(tmp_path / "a.csv") == {"a": 0.0}
+    assert join(Logs.of(log(("", [0.5]), ("a", [0.2]))), key="id", version=7, labels={"a": 0.0}).without == 1
