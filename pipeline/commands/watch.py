@@ -6,6 +6,7 @@ from pathlib import Path
 
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import SplitStatistics
+from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.manifest_contents import Provenance
@@ -15,7 +16,7 @@ from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.watch.judge_requests import Watched, WatchRequest
 from slipway.pipeline.watch.judge_requests import watch as watch_requests
@@ -73,7 +74,8 @@ def watch(
         The findings, and the path of their page, OUTPUT/watch/NAME.html.
 
     Raises:
-        UsageError: there is no version, no request, or nothing to compare with.
+        UsageError: there is no version, no request, or nothing to compare with; or a metric is not defined
+            for the labels.
     """
     output = output.absolute()
     store = version_store_at(serving_base(config, output))
@@ -144,7 +146,8 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: LateLabels, prove
     rows = join(watched.request.logs, key=late.key, version=watched.request.version, labels=labels)
     # Metrics at the push are weighted, and the logged rows have no weights: the two are not comparable.
     at_push = {} if config.transform.weight else provenance.get("metrics", {})
-    live = live_metrics(rows, names, at_push)
+    with raised_as(UsageError, ComponentError):
+        live = live_metrics(rows, names, at_push)
     return replace(
         watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite, again=rows.again
     )

@@ -176,13 +176,18 @@ def _check_width(answers: Floats, names: Iterable[str]) -> None:
 
 
 def _check_codes(labels: Floats, answers: Floats, names: Iterable[str]) -> None:
-    """Reject labels that are not codes of the model's classes; each would count as an error of the model."""
+    """Reject labels that the model does not know; each would count as an error of the model."""
     outputs = answers.shape[1]
-    if not any(metric_of(name).outputs == "classes" for name in names):
-        return
-    wrong = labels[(labels != np.floor(labels)) | (labels < 0) | (labels >= outputs)]
+    if outputs > 1:
+        wrong = labels[(labels != np.floor(labels)) | (labels < 0) | (labels >= outputs)]
+        known = f"the model has the classes 0 to {outputs - 1}"
+    else:
+        known_metrics = ((name, metric_of(name)) for name in names)
+        counting = next((name for name, each in known_metrics if each.is_curve or each.confusion), None)
+        wrong = labels[(labels < 0) | (labels > 1)] if counting else labels[:0]
+        known = f"{counting} needs labels from 0 to 1"
     if len(wrong):
         raise ComponentError(
-            f"A late label is {wrong[0]:g}, but the model has the classes 0 to {outputs - 1}.",
+            f"A late label is {wrong.flat[0]:g}, but {known}.",
             hint="give the label as the model sees it, after preprocessing",
         )

@@ -97,9 +97,9 @@ def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, 
 
 @pytest.fixture
 def watched(output, pushed, training, monkeypatch, tmp_path):
-    """Watches 600 requests with these answers, all of which have the label 0."""
+    """Watches 600 requests with these answers, all of which have one label."""
 
-    def call(answer, *, key=int, **more):
+    def call(answer, *, key=int, label=0, **more):
         monkeypatch.setattr(module, "training_statistics", lambda *_: training)
         folder = output / "requests/toy"
         folder.mkdir(parents=True)
@@ -109,7 +109,7 @@ def watched(output, pushed, training, monkeypatch, tmp_path):
         ]
         (folder / "requests-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
         labels = tmp_path / "labels.csv"
-        labels.write_text("id,tips\n" + "".join(f"{n},0\n" for n in range(600)))
+        labels.write_text("id,tips\n" + "".join(f"{n},{label}\n" for n in range(600)))
         judged = config(evaluate={"metrics": ["binary_accuracy"]}, **more)
         return run(judged, output, late=late_labels(labels, "id"))[0]
 
@@ -121,6 +121,14 @@ def test_rows_of_a_request_that_was_repeated_count_once(watched):
     told = "labelled rows whose key was logged again later"
     assert (found.labelled, found.to_json()["told"]) == (300, {told: 300})
     assert found.text().endswith(f"\nLeft out or incomplete: {told} (300).")
+
+
+def test_label_that_a_metric_does_not_know_is_wrong_usage(watched):
+    """As of the column before preprocessing, which has the same name: a tip in dollars."""
+    words = r"A late label is 3\.5, but binary_accuracy needs labels from 0 to 1"
+    with pytest.raises(UsageError, match=words) as told:
+        watched(lambda _: 0.0, label=3.5)
+    assert told.value.exit_code == 2
 
 
 def test_answers_that_are_no_number_are_as_wrong_as_drift(watched):

@@ -87,13 +87,14 @@ def test_no_metric_hides_an_answer_that_is_no_number(name, at_push):
     assert found.text == f"{name} nan (nan to nan), {at_push:.4f} at its push: worse"
 
 
+@pytest.mark.parametrize("name", ["sparse_categorical_accuracy", "auc"])
 @pytest.mark.parametrize("label", [3.0, -1.0, 0.5])
-def test_label_that_is_no_class_is_refused_and_not_counted_as_an_error(label):
+def test_label_that_is_no_class_is_refused_and_not_counted_as_an_error(label, name):
     rows = Labelled(np.array([[0.0], [label]]), np.full((2, 3), 1 / 3), 0)
     with pytest.raises(
         ComponentError, match=f"late label is {label:g}, but the model has the classes 0 to 2"
     ):
-        live_metrics(rows, ["sparse_categorical_accuracy"], {})
+        live_metrics(rows, [name], {})
 
 
 def test_small_values_keep_their_digits():
