@@ -130,7 +130,8 @@ class Compared:
         asked = f"{counted(found.rows, 'logged row')} of {self.workload}"
         decided = ""
         if found.otherwise is not None and found.share is not None:
-            decided = f"decides otherwise in {found.otherwise:,} ({100 * found.share:.2g} %), and "
+            percent = float(f"{100 * found.share:.2g}")  # two digits, but never as 1e+02
+            decided = f"decides otherwise in {found.otherwise:,} ({percent:g} %), and "
         unsound = ""
         if found.not_finite:
             verb = agreeing(found.not_finite, "have")

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,3 +65,8 @@ def test_worse_in_one_metric_is_worse():
     assert [each["verdict"] for each in told["metrics"]] == ["worse", "no difference shown", "better"]
     assert (compared(METRICS[1:]).verdict, compared(METRICS[1:]).exit_code) == ("better", 0)
     assert compared(METRICS[1:2]).verdict == "no difference shown"
+
+
+def test_share_of_all_rows_is_a_number_that_people_read():
+    all_of_them = difference_of(np.zeros((2, 1)), np.ones((2, 1)), are_classes=True)
+    assert "decides otherwise in 2 (100 %)" in replace(compared(), difference=all_of_them).sentence
