@@ -1,7 +1,7 @@
 """Compares logged requests with the training data by the hour or day, and reports what drifted."""
 
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_gate.rule_limits import Limits
@@ -47,6 +47,7 @@ class Watched:
         labelled: the number of these rows.
         not_finite: the number of these rows whose answer is NaN or infinite.
         again: the number of labelled rows that are left out because their key was logged again later.
+        lacking: how many files lack a column that others have, by column; it is not compared.
     """
 
     request: WatchRequest
@@ -59,6 +60,7 @@ class Watched:
     labelled: int = 0
     not_finite: int = 0
     again: int = 0
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -100,7 +102,9 @@ class Watched:
     @property
     def left_out_counts(self) -> dict[str, int]:
         """What was left out or is incomplete: counts, by reason in words."""
-        return {**self.request.logs.left_out_counts, **({AGAIN: self.again} if self.again else {})}
+        lacking = {f"files without {name}, which is not compared": n for name, n in self.lacking.items()}
+        again = {AGAIN: self.again} if self.again else {}
+        return {**self.request.logs.left_out_counts, **lacking, **again}
 
     def message(self) -> dict[str, object]:
         """Return plain data for notifications, without logged values, which are only for the log's owner."""
@@ -172,6 +176,7 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
         not_logged=tuple(name for name in known if name not in columns),
         windows=judged,
         drifted=tuple(_with_rows(each, requests, cut[-1]) for each in drifted(judged)),
+        lacking=requests.lacking,
     )
 
 

@@ -1,7 +1,8 @@
 """Reads logged requests: the rows that a version has answered, with times and positions in files."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,11 @@ class Requests:
     """The rows that a version has answered, in no particular order.
 
     Attributes:
-        table: the columns to compare.
+        table: the columns to compare, which each file with such rows has.
         at_ms: when each row was answered, in milliseconds since 1970.
         file: the index of each row's file in `files`.
         row: the number of each row in its file, from 0.
+        lacking: how many files lack a column that others have, by column; it is not in the table.
     """
 
     table: pa.Table
@@ -43,6 +45,7 @@ class Requests:
     files: Sequence[str]
     file: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
     def showing(self, query: RowQuery, rows: npt.NDArray[np.int64]) -> tuple[SampleRow, ...]:
         """Return up to five of the given rows that show a finding; only the first 200,000 are searched."""
@@ -66,35 +69,54 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
 
     Args:
         logs: log files in the format of `serve` and `predict`.
-        kinds: the types of the columns to compare; only columns that every file has are read.
+        kinds: the types of the columns to compare; only columns that every file with rows of the version has
+            are returned.
 
     Raises:
         UsageError: there is no such folder, file, column or request, or a file cannot be read.
     """
     if not logs.files:
         raise no_requests(logs.folder)
-    files = [file.path for file in logs.files]
     tables, at_ms, places = [], [], []
     others: set[int] = set()
-    columns = _shared_columns(files, kinds)
-    types = _OWN | {name: _TYPES[kinds[name]] for name in columns}
-    for number, file in enumerate(files):
-        table = _read(file, types)
+    for number, file in enumerate(logs.files):
+        columns = _columns_of(file.path, kinds)
+        table = _read(file.path, _OWN | {name: _TYPES[kinds[name]] for name in columns})
         rows = np.flatnonzero(pc.equal(table[VERSION], version).fill_null(False))
         others |= set(pc.unique(table[VERSION]).drop_null().to_pylist()) - {version}
+        if not len(rows):  # it may have been logged with other columns
+            continue
+        if not columns:
+            raise UsageError(
+                f"{file.path} has no column of the version's data.",
+                hint="are these the requests of this workload?",
+            )
         chosen = table.take(rows)
-        at_ms.append(_times(file, chosen[AT]))
+        at_ms.append(_times(file.path, chosen[AT]))
         tables.append(chosen.select(columns))
         places.append(np.stack([np.full(len(rows), number), rows]))
-    found = pa.concat_tables(tables)
-    if not len(found):
+    if not tables:
         named = f"those there are of {', '.join(map(str, sorted(others)))}" if others else "it holds no row"
         raise UsageError(
             f"{logs.folder} holds no request that version {version} answered; {named}.",
             hint="choose one of those with --version" if others else "wait until the version gets requests",
         )
+    counts = Counter(name for table in tables for name in table.column_names)
+    shared = [name for name in kinds if counts[name] == len(tables)]
+    if not shared:
+        raise UsageError(
+            f"The files of version {version} in {logs.folder} have no column in common that its data has.",
+            hint="remove the older ones, which were logged with other columns",
+        )
     file_numbers, rows = np.concatenate(places, axis=1)
-    return Requests(found, np.concatenate(at_ms), [file.name for file in logs.files], file_numbers, rows)
+    return Requests(
+        table=pa.concat_tables([table.select(shared) for table in tables]),
+        at_ms=np.concatenate(at_ms),
+        files=[file.name for file in logs.files],
+        file=file_numbers,
+        row=rows,
+        lacking={name: len(tables) - counts[name] for name in kinds if 0 < counts[name] < len(tables)},
+    )
 
 
 def no_requests(folder: Path) -> UsageError:
@@ -106,27 +128,17 @@ def no_requests(folder: Path) -> UsageError:
     )
 
 
-def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[str]:
-    """Return the columns to compare that every file has; older files may have been logged with others."""
-    shared = set(kinds)
-    for file in files:
-        names = names_of(file)
-        if names is None:  # an empty file
-            continue
-        if missing := [name for name in _OWN if name not in names]:
-            raise UsageError(
-                f"{file} has no column {missing[0]}, so it is not a log of requests.",
-                hint=f"its rows need {AT} (ISO 8601) and {VERSION}, as serve and predict write them",
-            )
-        if not shared & names:
-            raise UsageError(
-                f"{file} has no column of the version's data: it has {', '.join(sorted(names - set(_OWN)))}.",
-                hint="are these the requests of this workload?",
-            )
-        shared &= names
-    if not shared:
-        raise UsageError("The files have no column in common that the version's data has.")
-    return [name for name in kinds if name in shared]
+def _columns_of(file: Path, kinds: Mapping[str, Kind]) -> list[str]:
+    """Return the columns to compare that a file has; older files may have been logged with others."""
+    names = names_of(file)
+    if names is None:  # an empty file
+        return []
+    if missing := [name for name in _OWN if name not in names]:
+        raise UsageError(
+            f"{file} has no column {missing[0]}, so it is not a log of requests.",
+            hint=f"its rows need {AT} (ISO 8601) and {VERSION}, as serve and predict write them",
+        )
+    return [name for name in kinds if name in names]
 
 
 def names_of(file: Path) -> set[str] | None:
@@ -139,7 +151,9 @@ def names_of(file: Path) -> set[str] | None:
         if file.suffix == PARQUET:
             return set(pq.read_schema(file).names)
         with file.open("rb") as lines:
-            first = lines.readline(MOST_LINE_BYTES)
+            first = lines.readline(MOST_LINE_BYTES + 1)
+        if len(first) > MOST_LINE_BYTES:
+            raise unreadable_log(file, f"its first line has more than {MOST_LINE_BYTES:,} bytes.")
         return set(orjson.loads(first)) if first.endswith(b"\n") else None
     except FileNotFoundError:
         return None

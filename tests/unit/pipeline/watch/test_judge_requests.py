@@ -47,6 +47,21 @@ def test_columns_that_are_skipped_or_not_logged_are_not_compared(watch_request, 
     assert (found.columns, found.not_logged, found.exit_code) == (("company",), (), 0)
 
 
+def test_column_that_only_some_files_have_is_told(watch_request, training, write_log):
+    """As of the days before request_log.columns named it."""
+    folder = write_log(0)
+    rows = map(json.loads, (folder / "requests-0.jsonl").read_text().splitlines())
+    (folder / "requests-0.jsonl").write_text(
+        "".join(json.dumps({key: row[key] for key in row if key != "company"}) + "\n" for row in rows)
+    )
+    write_log(1)
+    found = watch(watch_request(), training)
+    assert found.columns == ("fare",)
+    assert found.text().endswith(
+        "\nLeft out or incomplete: files without company, which is not compared (1)."
+    )
+
+
 def test_column_of_lists_that_are_mostly_empty_is_not_compared(watch_request, training, write_log):
     write_log(0, tags=["a", "b"])
     tags = FeatureStatistics("tags", "text", 10_000, 500, 1_000, unique=2, most_values=2)

@@ -40,6 +40,32 @@ def test_columns_that_a_file_lacks_are_not_read(write_log):
     (folder / "a.jsonl").write_text(json.dumps(line) + "\n")
     found = read_requests(Logs.of(folder), KINDS, 7)
     assert (found.table.column_names, len(found.table)) == (["fare"], 4)
+    assert found.lacking == {"company": 1}
+
+
+def test_files_of_other_versions_may_lack_columns(write_log):
+    """As those from before request_log.columns was changed, which stay until there is no room."""
+    folder = write_log(0, rows=3)
+    line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 6}
+    (folder / "a.jsonl").write_text(json.dumps({**line, "fare": 1}) + "\n")
+    (folder / "b.jsonl").write_text(json.dumps({**line, "old": 1}) + "\n")
+    found = read_requests(Logs.of(folder), KINDS, 7)
+    assert (found.table.column_names, len(found.table), found.lacking) == (["fare", "company"], 3, {})
+    assert found.file.tolist() == [2, 2, 2]
+
+
+def test_files_with_no_column_in_common_are_refused(tmp_path):
+    line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7}
+    (tmp_path / "a.jsonl").write_text(json.dumps({**line, "fare": 1}) + "\n")
+    (tmp_path / "b.jsonl").write_text(json.dumps({**line, "company": "A"}) + "\n")
+    with pytest.raises(UsageError, match="no column in common"):
+        read_requests(Logs.of(tmp_path), KINDS, 7)
+
+
+def test_first_line_that_is_too_long_is_not_taken_for_an_empty_file(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"fare": 1' + " " * 2**20 + "}\n")
+    with pytest.raises(UsageError, match="its first line has more than 1,048,576 bytes"):
+        read_requests(Logs.of(tmp_path), KINDS, 7)
 
 
 def test_parquet_is_read(tmp_path):
