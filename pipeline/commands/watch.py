@@ -76,6 +76,7 @@ def watch(
     Raises:
         UsageError: there is no version, no request, or nothing to compare with; or a metric is not defined
             for the labels.
+        OSError: the page cannot be written; what was found has been notified.
     """
     output = output.absolute()
     store = version_store_at(serving_base(config, output))
@@ -93,7 +94,11 @@ def watch(
         watched = _watched(config, number, logs, by, training)
         if late is not None:
             watched = _with_live(config, watched, late, provenance)
-    page = write_page(watched, output / "watch" / f"{config.name}.html")
+    try:
+        page = write_page(watched, output / "watch" / f"{config.name}.html")
+    except OSError:
+        _wake(config, watched, None)  # a full disk must not hide what was found
+        raise
     _wake(config, watched, page)
     return watched, page
 
@@ -153,10 +158,10 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: LateLabels, prove
     )
 
 
-def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:
+def _wake(config: WorkloadConfig, watched: Watched, page: Path | None) -> None:
     """Notify of drift as of a run that a gate stopped, without logged values; a failure is only reported."""
     if config.notify is None or watched.is_right or "stopped" not in config.notify.when:
         return
-    payload = {**watched.message(), "page": str(page)}
+    payload = {**watched.message(), "page": str(page) if page else None}
     for problem in send(config.notify.command, config.notify.webhook_env, payload):
         say(f"warning: {problem}.")

@@ -215,6 +215,19 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
     assert run(config(data_gate={"max_scale": 9, "max_drift_jensen_shannon": 1}), output)[0].exit_code == 0
 
 
+def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, training, monkeypatch):
+    sent = []
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "send", lambda *asked: sent.append(asked) or [])
+    (output / "requests/toy").mkdir(parents=True)
+    (output / "watch").touch()
+    rows = (json.dumps({**ROW, "logged_version": pushed, "fare": row / 30}) for row in range(600))
+    (output / "requests/toy/requests-1.jsonl").write_text("\n".join(rows) + "\n")
+    with pytest.raises(OSError, match="watch"):
+        run(config(notify={"command": ["tell"]}), output)
+    assert [(told["exit_code"], told["page"]) for _, _, told in sent] == [(3, None)]
+
+
 def test_requests_to_tensorflow_serving_are_watched(output, pushed, training, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "training_statistics", lambda *_: training)
     (tmp_path / "logs").mkdir()
