@@ -17,7 +17,6 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.durations import seconds
-from slipway.pipeline.terminal.printable import printable
 
 Settings = Mapping[str, object]
 """Dotted key -> value, as JSON has it."""
@@ -102,7 +101,7 @@ def compare_runs(records: Sequence[RunRecord], *, by: str | None = None, searche
     Raises:
         UsageError: no run has anything of that name.
     """
-    values = _with_defaults(records, [settings_of(record) for record in records])
+    values = settings_of_all(records)
     metrics = tuple(dict.fromkeys(name for record in records for name in record.metrics))
     keys = _changed(records, values)
     order: Iterable[int] = range(len(records))
@@ -158,12 +157,13 @@ def cell(value: object) -> str:
     """Return a setting's value as a table cell, cut if it is long."""
     if isinstance(value, float):
         return f"{value:.4g}"
-    text = printable(value if isinstance(value, str) else json.dumps(value))
+    text = escaped(value if isinstance(value, str) else json.dumps(value))
     return text if len(text) <= _CELL_LENGTH else f"{text[: _CELL_LENGTH - 1]}…"
 
 
-def _with_defaults(records: Sequence[RunRecord], values: Sequence[Settings]) -> list[Settings]:
-    """Return the settings, with defaults for keys that only newer runs of the same pipeline have."""
+def settings_of_all(records: Sequence[RunRecord]) -> list[Settings]:
+    """Return `settings_of` each, with defaults for keys that only newer runs of the same pipeline have."""
+    values = [settings_of(record) for record in records]
     every: dict[str, set[str]] = {}
     for record, found in zip(records, values, strict=True):
         every.setdefault(record.workload, set()).update(found)

@@ -10,8 +10,9 @@ from typing import Any
 from slipway.components.escaped_text import escaped
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
+from slipway.pipeline.runs.comparison import Settings, settings_of_all
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import Origin
+from slipway.pipeline.runs.run_target import OfWorkload, Origin
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.terminal.durations import seconds
 
@@ -139,7 +140,7 @@ def compare(
         new_prints: the second run's fingerprints, likewise.
     """
     changes = [*_outcome(old, new), *_rows("metrics", old.metrics, new.metrics), *_nodes(old, new)]
-    changes += _rows("options", _options(old), _options(new))
+    changes += _rows("options", *_options(old, new))
     changes += _durations(old, new)
     notes = []
     if old_prints is None or new_prints is None:
@@ -205,13 +206,21 @@ def _nodes(old: RunRecord, new: RunRecord) -> Iterator[Change]:
 
 
 _NOT_OPTIONS = frozenset({"workload", "target", "output", "origin"})
+# Sections of a workload that decide how its nodes run, and of which none is a node's parameter.
+_OF_NO_NODE = frozenset({"nodes", "beam", "notify", "request_log", "track", "metadata", "cloud"})
 
 
-def _options(run: RunRecord) -> dict[str, object]:
-    # A workload's settings are listed with the parameters; its file and profile only here.
+def _options(*runs: RunRecord) -> list[dict[str, object]]:
+    return [_options_of(run, values) for run, values in zip(runs, settings_of_all(runs), strict=True)]
+
+
+def _options_of(run: RunRecord, settings: Settings) -> dict[str, object]:
+    # A workload's other settings are listed with the parameters; its file and profile only here.
     origin = run.target.origin or Origin()
     told = {key: value for key, value in run.target.to_json().items() if key not in _NOT_OPTIONS}
     told |= {"workload file": origin.path or None, "profile": origin.profile}
+    if isinstance(run.target.target, OfWorkload):
+        told |= {key: each for key, each in settings.items() if key.partition(".")[0] in _OF_NO_NODE}
     # Unset options are left out, so that an option unknown to an earlier version is not a difference.
     return {key: json.dumps(value) for key, value in told.items() if value not in (None, False, {}, [])}
 

@@ -180,3 +180,11 @@ def test_a_metric_that_is_no_number_is_null_in_json():
 def test_an_empty_name_is_quoted():
     with pytest.raises(UsageError, match=r"--by '': no run has"):
         compare_runs([run("a", auc=0.5)], by="")
+
+
+def test_text_of_several_lines_keeps_the_table():
+    runs = [run("new", note="a\nb"), run("old", note="a")]
+    assert compare_runs(runs).text().splitlines()[1:] == [
+        "new  complete  10 s  a\\nb",
+        "old  complete  10 s  a",
+    ]

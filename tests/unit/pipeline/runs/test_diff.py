@@ -12,7 +12,7 @@ from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.diff import SECTIONS, compare, read_fingerprints
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import Origin, RecordedRequest
+from slipway.pipeline.runs.run_target import Origin, RecordedRequest, WorkloadRun
 
 PARTS = {
     "SchemaGen": {
@@ -213,6 +213,18 @@ def test_of_where_the_settings_came_from_the_profile_is_reported_and_nothing_twi
     )
 
     assert changes(difference(old, new)) == [("options", "profile", None, '"dev"')]
+
+
+def test_settings_that_are_no_node_s_are_reported():
+    """Such as a shorter time limit, for which the second run failed."""
+    old, new = (
+        run(each, target=RecordedRequest(workload="taxi", target=WorkloadRun(config=json.dumps(config))))
+        for each, config in (
+            ("old", {"nodes": {"Trainer": {"limit_s": 600}}, "train": {"batch_size": 1}}),
+            ("new", {"nodes": {"Trainer": {"limit_s": 6}}, "train": {"batch_size": 2}}),
+        )
+    )
+    assert changes(difference(old, new)) == [("options", "nodes.Trainer.limit_s", "600", "6")]
 
 
 def test_long_values_are_cut_around_their_first_difference():
