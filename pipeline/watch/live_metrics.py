@@ -17,9 +17,10 @@ from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import metric_of
 from slipway.components.metrics.row_values import one_hot
+from slipway.components.model_gate.interval_formulas import least_difference
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import bounds
-from slipway.pipeline.runs.comparison import number
+from slipway.pipeline.runs.comparison import COUNT, number
 from slipway.pipeline.watch.late_labels import Labelled
 
 CONFIDENCE = 0.95
@@ -38,6 +39,8 @@ class LiveMetric:
     Attributes:
         bounds: one-sided, each with 95% confidence; both equal the value if chance was not measured.
         at_push: the value in the version's evaluation; None if it has none, and for counts.
+        spread_at_push: how many times as far chance moved that value, which was measured on other rows, as it
+            moves this one; 0 if the number of those rows is not known.
         undefined: why these rows say nothing about it, in words; the value is NaN then. Empty: they do.
     """
 
@@ -45,18 +48,26 @@ class LiveMetric:
     value: float
     bounds: tuple[float, float]
     at_push: float | None
+    spread_at_push: float = 0.0
     undefined: str = ""
 
     @property
     def is_worse(self) -> bool:
-        """Whether even the better bound is worse than the value at the push, or the value has become NaN."""
+        """Whether it is worse than at the push by more than chance explains, or has become NaN."""
         metric = metric_of(self.name)
         low, high = self.bounds
         if self.at_push is None or metric.better is None or self.undefined:
             return False
         if math.isnan(self.value):
             return not math.isnan(self.at_push)
-        return low != high and all(metric.is_better(self.at_push, than=bound) for bound in self.bounds)
+        before = (
+            self.at_push,
+            self.at_push - (self.value - low) * self.spread_at_push,
+            self.at_push + (high - self.value) * self.spread_at_push,
+        )
+        now = (self.value, low, high)
+        fallen = (before, now) if metric.better == "higher" else (now, before)
+        return low != high and least_difference(*fallen) > 0
 
     @property
     def text(self) -> str:
@@ -94,11 +105,12 @@ def live_metrics(
 
     Args:
         names: the names of metrics, for one output.
-        at_push: the metrics in the version's evaluation.
+        at_push: the metrics in the version's evaluation, and its number of rows.
 
     Raises:
         ComponentError: a metric is not defined for these labels and predictions.
     """
+    rows_at_push = at_push.get(COUNT, 0.0)
     at_push = {name: value for name, value in at_push.items() if name not in _COUNTS}
     if rows.not_finite:
         unknown = (math.nan, math.nan)
@@ -124,6 +136,7 @@ def live_metrics(
             value=value,
             bounds=bounds(name, value, measured, CONFIDENCE, spread.get(("", name, False))),
             at_push=at_push.get(name),
+            spread_at_push=math.sqrt(tally.total / rows_at_push) if rows_at_push > 0 else 0.0,
             undefined=lacking.get(name, ""),
         )
         for name, value in found.items()

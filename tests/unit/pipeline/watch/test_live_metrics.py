@@ -42,6 +42,14 @@ def test_worse_is_what_chance_does_not_explain(name, at_push, is_worse):
     assert found.to_json()["worse"] == is_worse
 
 
+@pytest.mark.parametrize(("name", "apart"), [("auc", 0.03), ("mean_absolute_error", -0.02)])
+@pytest.mark.parametrize(("rows_at_push", "is_worse"), [(100_000, True), (3000, True), (60, False)])
+def test_value_at_the_push_is_of_a_sample_too(name, apart, rows_at_push, is_worse):
+    [now] = live_metrics(ROWS, [name], {})
+    [found] = live_metrics(ROWS, [name], {name: now.value + apart, "example_count": rows_at_push})
+    assert found.is_worse == is_worse
+
+
 def test_counts_are_not_held_against_those_of_other_rows():
     [found] = live_metrics(ROWS, ["true_positives"], {"true_positives": 1e9})
     assert (found.at_push, found.is_worse) == (None, False)
