@@ -81,6 +81,8 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
     others: set[int] = set()
     for number, file in enumerate(logs.files):
         columns = _columns_of(file.path, kinds)
+        if columns is None:  # even if it has a row by now
+            continue
         table = _read(file.path, _OWN | {name: _TYPES[kinds[name]] for name in columns})
         rows = np.flatnonzero(pc.equal(table[VERSION], version).fill_null(False))
         others |= set(pc.unique(table[VERSION]).drop_null().to_pylist()) - {version}
@@ -128,11 +130,11 @@ def no_requests(folder: Path) -> UsageError:
     )
 
 
-def _columns_of(file: Path, kinds: Mapping[str, Kind]) -> list[str]:
-    """Return the columns to compare that a file has; older files may have been logged with others."""
+def _columns_of(file: Path, kinds: Mapping[str, Kind]) -> list[str] | None:
+    """Return the columns to compare that a file has; None if it has no complete row or no longer exists."""
     names = names_of(file)
-    if names is None:  # an empty file
-        return []
+    if names is None:
+        return None
     if missing := [name for name in _OWN if name not in names]:
         raise UsageError(
             f"{file} has no column {missing[0]}, so it is not a log of requests.",

@@ -9,6 +9,7 @@ import pytest
 
 from slipway.components.data_gate.finding import RowQuery
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch import requests as module
 from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.requests import read_requests
 
@@ -32,6 +33,23 @@ def test_torn_last_line_is_left_out(write_log):
     file.write_bytes(file.read_bytes()[:-5])
     (folder / "requests-1.jsonl").write_bytes(b'{"logged_at": "20')
     assert len(read_requests(Logs.of(folder), KINDS, 7).table) == 2
+
+
+def test_first_line_that_is_just_being_written_is_left_out(write_log, monkeypatch):
+    folder = write_log(0, rows=3)
+    begun = folder / "requests-1.jsonl"
+    line = (folder / "requests-0.jsonl").read_bytes().splitlines(keepends=True)[0]
+    begun.write_bytes(line[:-1])
+    names_of = module.names_of
+
+    def names_before_the_rest(file):
+        found = names_of(file)
+        begun.write_bytes(line)
+        return found
+
+    monkeypatch.setattr(module, "names_of", names_before_the_rest)
+    (folder / "requests-0.jsonl").rename(folder / "requests-2.jsonl")
+    assert len(read_requests(Logs.of(folder), KINDS, 7).table) == 3
 
 
 def test_columns_that_a_file_lacks_are_not_read(write_log):
