@@ -6,6 +6,7 @@ from pathlib import Path
 from slipway.pipeline.report.page import write
 from slipway.pipeline.watch.drift import Drifted
 from slipway.pipeline.watch.judge_requests import Watched
+from slipway.pipeline.watch.log_folder import left_out_lines
 from slipway.pipeline.watch.windows import LEAST_ROWS
 
 
@@ -43,6 +44,7 @@ class WatchPage:
     folder: str
     by: str
     least_rows: int
+    left_out: tuple[str, ...] = ()
 
 
 def write_page(watched: Watched, path: Path) -> Path:
@@ -72,6 +74,7 @@ def gather(watched: Watched) -> WatchPage:
         folder=str(watched.request.logs.folder),
         by=watched.request.by,
         least_rows=LEAST_ROWS,
+        left_out=tuple(left_out_lines(watched.left_out_counts)),
     )
 
 

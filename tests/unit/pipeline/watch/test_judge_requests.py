@@ -78,10 +78,11 @@ def test_few_requests_are_not_judged(watch_request, training, write_log):
 
 def test_page_shows_all_and_escapes_it(watch_request, training, write_log, tmp_path):
     write_log(0, factor=2.0)
-    found = watch(replace(watch_request(), workload="<b>"), training)
+    found = replace(watch(replace(watch_request(), workload="<b>"), training), again=3)
     text = write_page(found, tmp_path / "watch/page.html").read_text()
     assert "<b>" not in text
     assert "with at least 500 rows" in text
+    assert "<p>Left out or incomplete: labelled rows whose key was logged again later (3).</p>" in text
     assert "&lt;b&gt;: is version 7 still right?" in text
     assert gather(found).findings[0].since == "2026-11-22"
     assert "requests-0.jsonl" in gather(found).findings[0].rows
