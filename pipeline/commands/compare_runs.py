@@ -92,7 +92,7 @@ def _began(record: RunRecord) -> datetime:
 
 def _of(workload: str, records: Sequence[RunRecord], output: Path) -> list[RunRecord]:
     # As in other commands, a workload may be named by its file.
-    name = Path(workload).parent.name if workload.endswith((".yaml", ".yml")) else workload
+    name = Path(workload).absolute().parent.name if workload.endswith((".yaml", ".yml")) else workload
     found = [record for record in records if record.workload == name]
     names = sorted({record.workload for record in records})
     if not found and names:

@@ -36,6 +36,13 @@ def test_runs_of_a_workload_since_a_time(tmp_path):
     assert len(ids(compared(None, tmp_path))) == 3
 
 
+def test_workload_is_named_by_its_file_from_beside_it(tmp_path, monkeypatch):
+    make(tmp_path, "20261120-000000-0001")
+    (tmp_path / "taxi").mkdir()
+    monkeypatch.chdir(tmp_path / "taxi")
+    assert len(ids(compared("workload.yaml", tmp_path))) == 1
+
+
 def test_the_best_comes_first(tmp_path):
     make(tmp_path, "20261120-000000-0001", metrics={"auc": 0.9})
     make(tmp_path, "20261120-000000-0002", metrics={"auc": 0.8})
