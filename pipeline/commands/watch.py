@@ -154,7 +154,11 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: LateLabels, prove
     with raised_as(UsageError, ComponentError):
         live = live_metrics(rows, names, at_push)
     return replace(
-        watched, live=live, labelled=len(rows.labels), not_finite=rows.not_finite, again=rows.again
+        watched,
+        live=live,
+        labelled=len(rows.labels),
+        not_finite=rows.not_finite,
+        labelled_left_out=rows.left_out_counts,
     )
 
 

@@ -10,7 +10,6 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
 from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
-from slipway.pipeline.watch.late_labels import AGAIN
 from slipway.pipeline.watch.live_metrics import LiveMetric
 from slipway.pipeline.watch.log_folder import Logs, left_out_lines
 from slipway.pipeline.watch.requests import Requests, read_requests
@@ -46,7 +45,7 @@ class Watched:
         live: the metrics of rows with late labels; empty if no labels were given.
         labelled: the number of these rows.
         not_finite: the number of these rows whose answer is NaN or infinite.
-        again: the number of labelled rows that are left out because their key was logged again later.
+        labelled_left_out: counts of rows with a label that are left out, by reason.
         lacking: how many files lack a column that others have, by column; it is not compared.
     """
 
@@ -59,7 +58,7 @@ class Watched:
     live: tuple[LiveMetric, ...] = ()
     labelled: int = 0
     not_finite: int = 0
-    again: int = 0
+    labelled_left_out: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -103,8 +102,7 @@ class Watched:
     def left_out_counts(self) -> dict[str, int]:
         """What was left out or is incomplete: counts, by reason in words."""
         lacking = {f"files without {name}, which is not compared": n for name, n in self.lacking.items()}
-        again = {AGAIN: self.again} if self.again else {}
-        return {**self.request.logs.left_out_counts, **lacking, **again}
+        return {**self.request.logs.left_out_counts, **lacking, **self.labelled_left_out}
 
     def message(self) -> dict[str, object]:
         """Return plain data for notifications, without logged values, which are only for the log's owner."""

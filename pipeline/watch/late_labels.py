@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs, checked
 
 AGAIN = "labelled rows whose key was logged again later"
+NO_ANSWER = f"labelled rows without {PREDICTION}"
 
 _SHOWN = 60
 _BLOCK_BYTES = 1 << 20
@@ -38,14 +39,14 @@ class Labelled:
         labels: float64 of shape [rows, 1].
         answers: float64 of shape [rows, outputs].
         without: the number of the version's rows without a label so far.
-        again: the number of rows that are left out because their key was logged again later: rows of one key
-            are not independent, and counted as such they would make chance look smaller than it is.
+        left_out_counts: counts of rows with a label that are left out, by reason. Rows of one key are not
+            independent, and counted as such they would make chance look smaller than it is.
     """
 
     labels: Floats
     answers: Floats
     without: int
-    again: int = 0
+    left_out_counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def not_finite(self) -> int:
@@ -104,29 +105,33 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
     wanted: list[float] = []
     answers: list[Any] = []
     places: dict[str, int] = {}
-    without = again = 0
-    has_key = has_answer = False
+    without = 0
+    left_out_counts: Counter[str] = Counter()
+    has_key = False
     for file in logs.files:
         for row in _logged(file.path, [key, VERSION, PREDICTION]):
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
-            has_answer |= PREDICTION in row
             name = _as_text(row.get(key))
             if name is None or name not in labels:
                 without += 1
                 continue
-            answer = row.get(PREDICTION)
+            if PREDICTION not in row:  # as another server may have logged it; null is an answer
+                left_out_counts[NO_ANSWER] += 1
+                continue
+            answer = row[PREDICTION]
             answer = answer if isinstance(answer, list) else [answer]
             if name in places:
-                again += 1
+                left_out_counts[AGAIN] += 1
                 answers[places[name]] = answer
                 continue
             places[name] = len(wanted)
             wanted.append(labels[name])
             answers.append(answer)
-    _check_joined(logs, key, has_key=has_key, with_label=len(wanted), without=without)
-    if not has_answer:
+    unanswered = left_out_counts[NO_ANSWER]
+    _check_joined(logs, key, has_key=has_key, with_label=len(wanted) + unanswered, without=without)
+    if not wanted:
         raise UsageError(
             f"The requests in {logs.folder} have no column {PREDICTION}, so no metric can be computed.",
             hint="leave out --labels, or log the answers there too",
@@ -142,7 +147,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             f"The answers in {logs.folder} are not one or several numbers a row, so no metric can be "
             "computed."
         )
-    return Labelled(np.array(wanted, np.float64)[:, None], numbers, without, again)
+    return Labelled(np.array(wanted, np.float64)[:, None], numbers, without, +left_out_counts)
 
 
 def _check_columns(file: Path, wanted: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.judge_requests import WatchRequest, watch
+from slipway.pipeline.watch.late_labels import AGAIN
 from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.page import gather, write_page
 
@@ -78,7 +79,7 @@ def test_few_requests_are_not_judged(watch_request, training, write_log):
 
 def test_page_shows_all_and_escapes_it(watch_request, training, write_log, tmp_path):
     write_log(0, factor=2.0)
-    found = replace(watch(replace(watch_request(), workload="<b>"), training), again=3)
+    found = replace(watch(replace(watch_request(), workload="<b>"), training), labelled_left_out={AGAIN: 3})
     text = write_page(found, tmp_path / "watch/page.html").read_text()
     assert "<b>" not in text
     assert "with at least 500 rows" in text

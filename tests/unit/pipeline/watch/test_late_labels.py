@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.watch.late_labels import AGAIN, join, labels_of_rows, read_labels
+from slipway.pipeline.watch.late_labels import AGAIN, NO_ANSWER, join, labels_of_rows, read_labels
 from slipway.pipeline.watch.log_folder import Logs
 
 
@@ -188,11 +188,19 @@ def test_row_that_was_logged_again_counts_once(log):
     labels = {"a": 1.0, "b": 0.0, "7": 1.0}
     found = join(logs, key="id", version=7, labels=labels)
     assert (found.answers[:, 0].tolist(), found.labels[:, 0].tolist()) == ([0.3, 0.2, 0.6], [1.0, 0.0, 1.0])
-    assert (found.without, found.again) == (1, 2)
+    assert (found.without, found.left_out_counts) == (1, {AGAIN: 2})
     left_out_counts = Counter()
     [by_row] = labels_of_rows(logs, key="id", labels=labels, left_out_counts=left_out_counts).values()
     assert [str(label) for label in by_row] == ["nan", "0.0", "1.0", "nan", "nan", "1.0"]
     assert left_out_counts == {AGAIN: 2}
+
+
+def test_row_without_an_answer_is_left_out_and_not_taken_for_nan(log):
+    folder = log((1, [0.25]), (2, None))
+    (folder / "others.jsonl").write_text('{"logged_version": 7, "id": 3}\n{"logged_version": 7, "id": 4}\n')
+    found = join(Logs.of(folder), key="id", version=7, labels={"1": 1.0, "2": 0.0, "3": 0.0})
+    assert (len(found.labels), found.not_finite, found.without) == (2, 1, 1)
+    assert found.left_out_counts == {NO_ANSWER: 1}
 
 
 def test_row_with_an_empty_key_has_no_label(tmp_path, log):
