@@ -1,5 +1,6 @@
 """Reads logged requests: the rows that a version has answered, with times and positions in files."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -122,7 +123,12 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
 
 
 def no_requests(folder: Path) -> UsageError:
-    """Return the error for a folder without logged requests."""
+    """Return the error for a folder without logged requests, or one that cannot be searched for any."""
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):  # which looks empty
+        return UsageError(
+            f"{folder} cannot be read: only its owner may, who logs the requests.",
+            hint="run this as its owner",
+        )
     there = "holds no *.jsonl, *.parquet or *.tfrecord" if folder.is_dir() else "does not exist"
     return UsageError(
         f"{folder} {there}: there are no logged requests.",

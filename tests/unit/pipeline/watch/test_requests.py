@@ -192,3 +192,10 @@ def test_no_log_is_one_sentence(tmp_path):
         read_requests(Logs.of(tmp_path), KINDS, 7)
     with pytest.raises(UsageError, match="does not exist"):
         read_requests(Logs.of(tmp_path / "none"), KINDS, 7)
+
+
+def test_folder_of_another_user_is_not_called_empty(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(UsageError, match="cannot be read: only its owner may") as refused:
+        read_requests(Logs.of(tmp_path), KINDS, 7)
+    assert refused.value.hint == "run this as its owner"
