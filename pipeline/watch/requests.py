@@ -84,9 +84,9 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
         columns = _columns_of(file.path, kinds)
         if columns is None:  # even if it has a row by now
             continue
-        table = _read(file.path, _OWN | {name: _TYPES[kinds[name]] for name in columns})
-        rows = np.flatnonzero(pc.equal(table[VERSION], version).fill_null(False))
-        others |= set(pc.unique(table[VERSION]).drop_null().to_pylist()) - {version}
+        types = _OWN | {name: _TYPES[kinds[name]] for name in columns}
+        chosen, rows, versions = _of_version(file.path, types, version)
+        others |= versions - {version}
         if not len(rows):  # it may have been logged with other columns
             continue
         if not columns:
@@ -94,7 +94,6 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
                 f"{file.path} has no column of the version's data.",
                 hint="are these the requests of this workload?",
             )
-        chosen = table.take(rows)
         at_ms.append(_times(file.path, chosen[AT]))
         tables.append(chosen.select(columns))
         places.append(np.stack([np.full(len(rows), number), rows]))
@@ -169,18 +168,40 @@ def names_of(file: Path) -> set[str] | None:
         raise _unreadable(file, error) from error
 
 
-def _read(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+def _of_version(
+    file: Path, types: Mapping[str, pa.DataType], version: int
+) -> tuple[pa.Table, npt.NDArray[np.int64], set[int]]:
+    """Return the rows of a file that a version has answered, their numbers, and all versions in the file."""
+    try:
+        own = whole = _read(file, types)
+    except UsageError:  # the rows of other versions may be of other types
+        own, whole = _read(file, _OWN), None
+    rows = np.flatnonzero(pc.equal(own[VERSION], version).fill_null(False))
+    versions = set(pc.unique(own[VERSION]).drop_null().to_pylist())
+    return _read(file, types, only=rows) if whole is None else whole.take(rows), rows, versions
+
+
+def _read(
+    file: Path, types: Mapping[str, pa.DataType], *, only: npt.NDArray[np.int64] | None = None
+) -> pa.Table:
+    """Read columns of a file; `only` these rows, so that all others may be of any type."""
     schema = pa.schema(types)
+    if only is not None and not len(only):
+        return schema.empty_table()
     try:
         if file.suffix == PARQUET:
-            return checked(pq.read_table(file, columns=list(types)).select(list(types)).cast(schema))
+            table = pq.read_table(file, columns=list(types)).select(list(types))
+            return checked((table if only is None else table.take(only)).cast(schema))
         data = file.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if not whole:
+        data = data[: data.rfind(b"\n") + 1]
+        if not data:
             return schema.empty_table()
+        if only is not None:
+            lines = [line for line in data.split(b"\n") if line.strip()]
+            data = b"".join(lines[row] + b"\n" for row in only)
         return checked(
             pyarrow.json.read_json(
-                pa.BufferReader(memoryview(data)[:whole]),
+                pa.BufferReader(data),
                 read_options=pyarrow.json.ReadOptions(block_size=8 * MOST_LINE_BYTES),
                 parse_options=pyarrow.json.ParseOptions(schema, unexpected_field_behavior="ignore"),
             )

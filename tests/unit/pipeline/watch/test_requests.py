@@ -72,6 +72,19 @@ def test_files_of_other_versions_may_lack_columns(write_log):
     assert found.file.tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize("version", [7, 8])
+def test_rows_of_other_versions_may_be_of_other_types(tmp_path, version):
+    """As where a server goes on with a version whose data has numbers where there were texts."""
+    line = {"logged_at": "2026-11-22T00:00:00.000+00:00"}
+    lines = [{**line, "logged_version": 8, "fare": "x"}, {**line, "logged_version": 7, "fare": 1.5}] * 2
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    texts = {"logged_at": [line["logged_at"]], "logged_version": [8], "fare": ["y"]}
+    pq.write_table(pa.table(texts), tmp_path / "b.parquet")
+    found = read_requests(Logs.of(tmp_path), {"fare": "float" if version == 7 else "text"}, version)
+    expected = ([1.5, 1.5], [1, 3]) if version == 7 else (["x", "x", "y"], [0, 2, 0])
+    assert (found.table["fare"].to_pylist(), found.row.tolist()) == expected
+
+
 def test_files_with_no_column_in_common_are_refused(tmp_path):
     line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7}
     (tmp_path / "a.jsonl").write_text(json.dumps({**line, "fare": 1}) + "\n")
