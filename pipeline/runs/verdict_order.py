@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from slipway.components.metrics.definitions import METRICS, plain_name
+from slipway.pipeline.runs.comparison import is_lower_better
 from slipway.pipeline.runs.record import VerdictCheck
 
 SEVERITIES = ("FAILED", "warning", "passed")
@@ -31,8 +31,7 @@ def worst_first(
         The sorted names, and the names of the slices that are too small.
     """
     small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
-    known = METRICS.get(plain_name(metric))
-    sign = -1 if known is not None and known.better == "lower" else 1
+    sign = -1 if is_lower_better(metric) else 1
 
     def place(name: str) -> tuple[bool, float]:
         value = slices[name].get(metric)

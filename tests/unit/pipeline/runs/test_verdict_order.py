@@ -28,6 +28,7 @@ def test_check_that_stops_the_run_is_severer_than_one_that_warns(check, word):
         ("tip/auc", ["b", "a"]),
         ("mean_absolute_error", ["a", "b"]),
         ("of_ones_own", ["b", "a"]),
+        ("refund_loss", ["a", "b"]),  # of one's own, too
     ],
 )
 def test_worst_slice_is_first_whichever_side_is_better(metric, order):
