@@ -21,6 +21,7 @@ from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels, named_classes
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD, command
 from slipway.pipeline.watch.late_labels import labels_of_rows
@@ -93,7 +94,9 @@ def compare(
     names, labels = metrics_and_labels(config, late, classes) if late is not None else ([], {})
     taken = [name for number in numbers for name in taken_columns(store.manifest(number))]
     columns = list(dict.fromkeys([*taken, *([late.key] if late else [])]))
-    with open_logs(on.absolute() if on else request_folder(config, output), columns) as logs:
+    folder = on.absolute() if on else request_folder(config, output)
+    # SIGTERM must not leave the rows of other servers' logs in the folder for temporary files.
+    with signals_handled_by(raise_interrupt), open_logs(folder, columns) as logs:
         left_out_counts = Counter(logs.left_out_counts)
         logs = files_with_needed_columns(logs, store, numbers, left_out_counts)
         by_row: Mapping[LogFile, Floats] = {}

@@ -16,6 +16,7 @@ from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.watch.judge_requests import Watched, WatchRequest
@@ -90,7 +91,8 @@ def watch(
     folder = on.absolute() if on else request_folder(config, output)
     # To read from TensorFlow Serving's logs only: clients need not send columns that the version ignores.
     columns = [*(taken_columns(manifest) or training.features), *([late.key] if late else [])]
-    with open_logs(folder, list(dict.fromkeys(columns))) as logs:
+    # SIGTERM must not leave the rows of other servers' logs in the folder for temporary files.
+    with signals_handled_by(raise_interrupt), open_logs(folder, list(dict.fromkeys(columns))) as logs:
         watched = _watched(config, number, logs, by, training)
         if late is not None:
             watched = _with_live(config, watched, late, provenance)

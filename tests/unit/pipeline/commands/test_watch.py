@@ -1,5 +1,7 @@
 import json
+import signal
 import stat
+import tempfile
 
 import numpy as np
 import pytest
@@ -226,6 +228,19 @@ def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, tr
     with pytest.raises(OSError, match="watch"):
         run(config(notify={"command": ["tell"]}), output)
     assert [(told["exit_code"], told["page"]) for _, _, told in sent] == [(3, None)]
+
+
+def test_sigterm_leaves_no_row_behind(output, pushed, training, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "watch_requests", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    for name in ("logs", "temporary"):
+        (tmp_path / name).mkdir()
+    record = prediction_log({"fare": [1.0]}, [0.5], version=pushed)
+    (tmp_path / "logs/a.tfrecord").write_bytes(frame([record]))
+    with pytest.raises(KeyboardInterrupt):
+        run(config(), output, on=tmp_path / "logs")
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_requests_to_tensorflow_serving_are_watched(output, pushed, training, monkeypatch, tmp_path):
