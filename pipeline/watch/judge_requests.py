@@ -3,7 +3,10 @@
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+import numpy as np
+
 from slipway.components.counted_words import agreeing, counted
+from slipway.components.data_gate.finding import RowQuery
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.pipeline.errors import UsageError
@@ -188,7 +191,19 @@ def _judged(requests: Requests, window: Window, training: SplitStatistics, limit
 def _with_rows(found: Drifted, requests: Requests, newest: Window) -> Drifted:
     query = found.finding.query
     rows = requests.showing(query, newest.rows) if query else ()
+    if query and query.within and not rows:
+        rows = requests.showing(_with_lower_end(query), newest.rows)
     return replace(found, finding=replace(found.finding, rows=rows))
+
+
+def _with_lower_end(query: RowQuery) -> RowQuery:
+    """Return a query for a range and its lower end, where rows that share a value lie; see `counted_at`."""
+    low, high = query.within or (None, None)
+    if low is None:
+        return query
+    # The query begins a float32 above the end.
+    before = np.nextafter(np.nextafter(np.float32(low), np.float32(-np.inf)), np.float32(-np.inf))
+    return replace(query, within=(float(before), high))
 
 
 def _is_single(feature: FeatureStatistics) -> bool:

@@ -71,6 +71,18 @@ def test_column_of_lists_that_are_mostly_empty_is_not_compared(watch_request, tr
     assert (found.columns, found.not_logged) == (("fare", "company"), ("tags",))
 
 
+def test_rows_that_share_a_value_are_shown(watch_request, training, write_log):
+    """At a decile of the training data, from which a range begins that holds no other row."""
+    folder = write_log(0)
+    rows = list(map(json.loads, (folder / "requests-0.jsonl").read_text().splitlines()))
+    for row in rows:
+        row["fare"] = 5.0 if 4 < row["fare"] < 7 else row["fare"]
+    (folder / "requests-0.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [found] = watch(watch_request(), training).drifted
+    assert "lie from 5 to 6" in found.finding.what
+    assert {row.value for row in found.finding.rows} == {"5.0"}
+
+
 def test_few_requests_are_not_judged(watch_request, training, write_log):
     write_log(0, rows=19)
     with pytest.raises(UsageError, match=r"19 rows .* too few to judge; data_gate.min_rows is 20"):
