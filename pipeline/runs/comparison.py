@@ -108,7 +108,7 @@ def compare_runs(records: Sequence[RunRecord], *, by: str | None = None, searche
     if by is not None and records:
         every = dict.fromkeys(key for found in values for key in found)
         name = _meant(by, metrics, every)
-        sign = -1 if name in metrics and not is_lower_better(name) else 1
+        sign = -1 if name in metrics and not _is_lower_better_in(values, name) else 1
         order = sorted(order, key=lambda at: _place(_value(records[at], values[at], name), sign))
     order = list(order)
     runs, settings = tuple(records[at] for at in order), tuple(values[at] for at in order)
@@ -120,6 +120,21 @@ def is_lower_better(metric: str) -> bool:
     known = METRICS.get(plain_name(metric))
     # Custom metrics are named as in Keras, where a loss or an error should be small.
     return known.better == "lower" if known else metric.endswith(("loss", "error", "crossentropy"))
+
+
+def _is_lower_better_in(values: Sequence[Settings], metric: str) -> bool:
+    """Return `is_lower_better`; of a metric of one's own the side of its threshold says so, as in a sweep."""
+    if plain_name(metric) in METRICS:
+        return is_lower_better(metric)
+    falls, rises = (
+        any(
+            found.get(f"evaluate.thresholds.{metric}.{bound}") is not None
+            for found in values
+            for bound in side
+        )
+        for side in (("max_rise", "max"), ("max_drop", "min"))
+    )
+    return falls if falls != rises else is_lower_better(metric)
 
 
 def settings_of(record: RunRecord) -> Settings:

@@ -60,6 +60,17 @@ def test_runs_are_sorted_by_metrics_keys_and_times(by, order):
     assert ids(compare_runs(runs, by=by)) == order
 
 
+@pytest.mark.parametrize(("bound", "order"), [("max", ["b", "a"]), ("min", ["a", "b"])])
+def test_of_a_metric_of_one_s_own_the_threshold_says_which_is_the_best(bound, order):
+    config = {"name": "taxi", "evaluate": {"thresholds": {"cost": {bound: 5.0}}}}
+    asked = RecordedRequest(workload="taxi", target=WorkloadRun(config=json.dumps(config)))
+    runs = [
+        RunRecord(name, "taxi", state="complete", metrics={"cost": cost}, target=asked)
+        for name, cost in (("a", 4.0), ("b", 3.0))
+    ]
+    assert ids(compare_runs(runs, by="cost")) == order
+
+
 def test_what_is_no_number_comes_last():
     runs = [run("nan", auc=float("nan")), run("text", auc=0.5)]
     assert ids(compare_runs(runs, by="auc")) == ["text", "nan"]
