@@ -151,8 +151,10 @@ def metrics_and_labels(
 def _with_live(config: WorkloadConfig, watched: Watched, late: LateLabels, provenance: Provenance) -> Watched:
     names, labels = metrics_and_labels(config, late, named_classes(config, provenance))
     rows = join(watched.request.logs, key=late.key, version=watched.request.version, labels=labels)
-    # Metrics at the push are weighted, and the logged rows have no weights: the two are not comparable.
-    at_push = {} if config.transform.weight else provenance.get("metrics", {})
+    # Metrics at the push are weighted, and the logged rows have no weights: the two are not comparable. Of a
+    # few rows the bounds are too narrow: one wrong answer alone would be worse than an accuracy of 0.75.
+    is_comparable = not config.transform.weight and len(rows.labels) >= watched.request.limits.min_rows
+    at_push = provenance.get("metrics", {}) if is_comparable else {}
     with raised_as(UsageError, ComponentError):
         live = live_metrics(rows, names, at_push)
     return replace(

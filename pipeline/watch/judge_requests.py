@@ -99,7 +99,9 @@ class Watched:
         if self.not_finite:
             verb = agreeing(self.not_finite, "have")
             unsound = f", of which {self.not_finite:,} {verb} an answer that is no finite number"
-        return f"In {counted(self.labelled, 'row')} with a label{unsound}: {told}."
+        least = self.request.limits.min_rows
+        few = f", too few to judge (data_gate.min_rows is {least})" if self.labelled < least else ""
+        return f"In {counted(self.labelled, 'row')} with a label{unsound}{few}: {told}."
 
     @property
     def left_out_counts(self) -> dict[str, int]:

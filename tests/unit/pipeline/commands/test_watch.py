@@ -166,6 +166,15 @@ def test_names_of_classes_have_the_codes_that_the_version_knows(
     assert (found.live[0].value, found.exit_code) == (1.0, 0)
 
 
+def test_metrics_of_a_few_labels_are_not_judged(watched):
+    found = watched(lambda _: 1.0, key=lambda n: n % 19)  # all wrong
+    assert found.sentence.endswith(
+        "In 19 rows with a label, too few to judge (data_gate.min_rows is 20): binary_accuracy 0.0000 "
+        "(0.0000 to 0.1246)."
+    )
+    assert found.exit_code == 0
+
+
 def test_labels_and_key_belong_together(tmp_path):
     assert late_labels(None, None) is None
     with pytest.raises(UsageError, match="belong together"):
