@@ -19,8 +19,8 @@ from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import (
-    AS_WRITTEN,
     Columns,
+    as_written,
     parsed_once,
 )
 from slipway.components.trainer.input.targets import Targets
@@ -280,7 +280,7 @@ def training_batches(
     block = math.gcd(block_steps, steps_per_epoch - first_step_in_epoch) if block_steps else None
     together = block or max(1, min(MAX_TAKEN_TOGETHER, TAKEN_TOGETHER_BYTES // (part * rows.row_bytes)))
 
-    @AS_WRITTEN
+    @as_written
     def take(numbers: tf.Tensor) -> Any:
         columns = rows.take(tf.reshape(numbers, [-1]))
         return targets.split(
@@ -290,7 +290,7 @@ def training_batches(
             }
         )
 
-    @AS_WRITTEN
+    @as_written
     def portions_of(epoch: tf.Tensor) -> tf.data.Dataset:
         return epoch_order(epoch).batch(together, drop_remainder=block is not None)
 
@@ -318,7 +318,7 @@ def _bucketed_batches(
     first_epoch, first_step = first
     of_rows = tf.constant(bucketed.of_rows)
 
-    @AS_WRITTEN
+    @as_written
     def batches_of(epoch: tf.Tensor) -> tf.data.Dataset:
         pair = tf.stack([tf.constant(seed, tf.int64), epoch])
         order = tf.random.experimental.stateless_shuffle(tf.range(rows.count, dtype=tf.int64), seed=pair)
@@ -334,7 +334,7 @@ def _bucketed_batches(
         left_out = tf.where(epoch == first_epoch, first_step, 0)
         return tf.data.Dataset.from_tensor_slices((batches[left_out:, place.index], longest[left_out:]))
 
-    @AS_WRITTEN
+    @as_written
     def take(numbers: tf.Tensor, bucket: tf.Tensor) -> Any:
         return targets.split(bucketed.cut(rows.take(numbers), bucket))
 
@@ -373,7 +373,7 @@ def eval_batches(
         last = _portions(numbers[-rest:], rest, place, of_rows)
         batches = batches.concatenate(last) if full else last
 
-    @AS_WRITTEN
+    @as_written
     def split(part: tf.Tensor, bucket: tf.Tensor) -> Any:
         columns = rows.take(part)
         return targets.split(bucketed.cut(columns, bucket) if bucketed is not None else columns)

@@ -14,8 +14,8 @@ import tensorflow as tf
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import (
-    AS_WRITTEN,
     Columns,
+    as_written,
     parsed,
     records_of,
     records_of_all,
@@ -57,7 +57,7 @@ def training_batches(
     rows_of = tf.constant([each.rows for each in planned], tf.int64)
     batches_of = tf.constant([each.batches for each in planned], tf.int64)
 
-    @AS_WRITTEN
+    @as_written
     def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:
         pair = tf.stack([tf.constant(seed, tf.int64), epoch])
         order = tf.random.experimental.stateless_shuffle(tf.constant(list(files)), seed=pair)
@@ -102,8 +102,8 @@ def eval_batches(
     """
     portions = parsed(records_of_all(files), features, rows=batch_size)
     if not static:
-        return portions.map(AS_WRITTEN(targets.split)).prefetch(tf.data.AUTOTUNE)
-    is_full = AS_WRITTEN(lambda columns: tf.shape(columns[features[0].name])[0] == batch_size)
+        return portions.map(as_written(targets.split)).prefetch(tf.data.AUTOTUNE)
+    is_full = as_written(lambda columns: tf.shape(columns[features[0].name])[0] == batch_size)
     return portions.filter(is_full).map(_static(features, targets, batch_size)).prefetch(tf.data.AUTOTUNE)
 
 
@@ -124,7 +124,7 @@ def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
 def _static(features: Sequence[Feature], targets: Targets, batch_size: int) -> Callable[[Columns], Any]:
     shapes = {each.name: (batch_size, *each.shape) for each in features}
 
-    @AS_WRITTEN
+    @as_written
     def shaped(columns: Columns) -> Any:
         return targets.split({name: tf.ensure_shape(columns[name], shape) for name, shape in shapes.items()})
 

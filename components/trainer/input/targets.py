@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import tensorflow as tf
 
-from slipway.components.trainer.input.parsing import AS_WRITTEN, Columns
+from slipway.components.trainer.input.parsing import Columns, as_written
 from slipway.components.trainer.job import BALANCED, TrainingJob
 from slipway.components.trainer.labels import Label, columns_of
 
@@ -99,7 +99,7 @@ def with_known_labels(batches: tf.data.Dataset, classes: Mapping[str, int]) -> t
             is_wrong |= (label < 0) | (label >= count)
         return tf.where((weight == 0) & is_wrong, tf.zeros_like(label), label)
 
-    @AS_WRITTEN
+    @as_written
     def in_batch(features: Columns, label: Any, weight: tf.Tensor) -> tuple[Any, ...]:
         if isinstance(label, Mapping):
             changed = {name: known(each, weight, classes.get(name)) for name, each in label.items()}
