@@ -45,7 +45,7 @@ FLOORS: Mapping[str, float] = {
     "slipway.pipeline.screen": 92,
     "slipway.pipeline.start": 94,
     "slipway.pipeline.terminal": 91,
-    "slipway.pipeline.testing": 92,
+    "slipway.pipeline.testing": 95,
     "slipway.pipeline.tracking": 95,
     "slipway.pipeline.wiring": 80,
     "slipway.schemas": 80,
