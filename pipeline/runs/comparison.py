@@ -11,9 +11,9 @@ import orjson
 
 from slipway.components.counted_words import counted
 from slipway.components.escaped_text import escaped
-from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.better_side import BOUNDS, is_lower_better
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.durations import seconds
@@ -108,33 +108,17 @@ def compare_runs(records: Sequence[RunRecord], *, by: str | None = None, searche
     if by is not None and records:
         every = dict.fromkeys(key for found in values for key in found)
         name = _meant(by, metrics, every)
-        sign = -1 if name in metrics and not _is_lower_better_in(values, name) else 1
+        sign = -1 if name in metrics and not is_lower_better(name, _bounds(values, name)) else 1
         order = sorted(order, key=lambda at: _place(_value(records[at], values[at], name), sign))
     order = list(order)
     runs, settings = tuple(records[at] for at in order), tuple(values[at] for at in order)
     return Comparison(runs, metrics, keys, settings, searched)
 
 
-def is_lower_better(metric: str) -> bool:
-    """Return True if a lower value of the metric is better; for an unknown metric a higher value is."""
-    known = METRICS.get(plain_name(metric))
-    # Custom metrics are named as in Keras, where a loss or an error should be small.
-    return known.better == "lower" if known else metric.endswith(("loss", "error", "crossentropy"))
-
-
-def _is_lower_better_in(values: Sequence[Settings], metric: str) -> bool:
-    """Return `is_lower_better`; of a metric of one's own the side of its threshold says so, as in a sweep."""
-    if plain_name(metric) in METRICS:
-        return is_lower_better(metric)
-    falls, rises = (
-        any(
-            found.get(f"evaluate.thresholds.{metric}.{bound}") is not None
-            for found in values
-            for bound in side
-        )
-        for side in (("max_rise", "max"), ("max_drop", "min"))
-    )
-    return falls if falls != rises else is_lower_better(metric)
+def _bounds(values: Sequence[Settings], metric: str) -> set[str]:
+    """Return the bounds that a run's thresholds set for the metric, in any of the runs."""
+    keys = {bound: f"evaluate.thresholds.{metric}.{bound}" for bound in BOUNDS}
+    return {bound for bound, key in keys.items() for found in values if found.get(key) is not None}
 
 
 def settings_of(record: RunRecord) -> Settings:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from slipway.pipeline.runs.comparison import is_lower_better
+from slipway.pipeline.runs.better_side import is_lower_better
 from slipway.pipeline.runs.record import VerdictCheck
 
 SEVERITIES = ("FAILED", "warning", "passed")

@@ -20,7 +20,7 @@ from slipway.pipeline.engine.scheduler import Hopeless
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
-from slipway.pipeline.runs.comparison import is_lower_better
+from slipway.pipeline.runs.better_side import BOUNDS, is_lower_better
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
@@ -81,7 +81,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         method=method,
         trials=trials,
         by=by,
-        is_lower_better=_is_lower_better(by, configs[0]),
+        is_lower_better=is_lower_better(by, _bounds(by, configs[0])),
         seed=asked.seed,
         seeds=asked.seeds,
         prune_after=asked.prune,
@@ -269,17 +269,9 @@ def _has_no_better_side(metric: str) -> bool:
     return known is not None and known.better is None
 
 
-def _is_lower_better(by: str, config: WorkloadConfig) -> bool:
-    """Return True if a lower value is better: of a metric of one's own, thresholds say so, or its name."""
-    bound = config.evaluate.thresholds.get(by) if by in config.evaluate.own_metrics else None
-    if bound is not None:
-        falls, rises = (
-            any(each is not None for each in side)
-            for side in ((bound.max_rise, bound.max), (bound.max_drop, bound.min))
-        )
-        if falls != rises:
-            return falls
-    return is_lower_better(by)
+def _bounds(metric: str, config: WorkloadConfig) -> list[str]:
+    threshold = config.evaluate.thresholds.get(metric)
+    return [bound for bound in BOUNDS if getattr(threshold, bound, None) is not None]
 
 
 def _check_prune(after: int, configs: Sequence[WorkloadConfig]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from slipway.components.event_lines import read_event
 from slipway.pipeline.report.artifacts import first_json
-from slipway.pipeline.runs.comparison import is_lower_better, number
+from slipway.pipeline.runs.better_side import is_lower_better
+from slipway.pipeline.runs.comparison import number
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.sweep.record import Sweep, Trial
 from slipway.pipeline.sweep.search import Curve, optuna_for

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from slipway.components.metrics.definitions import METRICS, of_output
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.comparison import compare_runs, is_lower_better, short_names
+from slipway.pipeline.runs.comparison import compare_runs, short_names
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest, WorkloadRun
 
@@ -137,12 +136,6 @@ def test_short_names_tell_keys_apart():
         "train.batch_size": "batch_size",
         "seed": "seed",
     }
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_metric_of_an_output_is_better_where_the_plain_one_is(metric):
-    expected = METRICS[metric].better == "lower"
-    assert (is_lower_better(metric), is_lower_better(of_output("sold", metric))) == (expected, expected)
 
 
 def of_taxi(run_id, *, lacks="", **train):
