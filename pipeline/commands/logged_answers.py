@@ -122,7 +122,18 @@ def answers_to(
                 if file.path.exists():
                     raise
                 found.append(AnsweredFile(np.zeros(0, np.int64), np.zeros((0, 1))))
+    check_widths([each.answers for each in found if len(each.rows)], number)
     return found
+
+
+def check_widths(parts: Sequence[Floats], number: int) -> None:
+    """Check that a version answered with as many numbers in every part, as sequences of rows may not.
+
+    Raises:
+        UsageError: the answers of shape [rows, outputs] differ in their outputs.
+    """
+    if len(widths := {part.shape[1] for part in parts}) > 1:
+        raise _uneven(number, f": {' or '.join(map(str, sorted(widths)))}")
 
 
 def _answered(
@@ -143,6 +154,7 @@ def _answered(
             if sound:
                 rows.append(part.rows[start : start + BATCH_ROWS][sound])
                 answers.append(_as_numbers([batch[place] for place in sound], number))
+    check_widths(answers, number)
     return AnsweredFile(np.concatenate(rows), np.concatenate(answers) if answers else np.zeros((0, 1)))
 
 
@@ -164,8 +176,13 @@ def _as_numbers(answers: Sequence[object], number: int) -> Floats:
     try:
         found = np.array(answers, np.float64)
     except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"The answers of version {number} are not as many numbers for each row, so there is no "
-            "difference."
-        ) from error
+        raise _uneven(number) from error
     return found.reshape(len(found), -1)
+
+
+def _uneven(number: int, widths: str = "") -> UsageError:
+    return UsageError(
+        f"Version {number} does not answer each row with the same number of numbers{widths}, so its answers "
+        "cannot be compared.",
+        hint="compare versions whose output has a fixed shape",
+    )

@@ -62,7 +62,6 @@ REASONS = {
         "slipway.pipeline.cloud.compile_and_rehearse",
         "slipway.pipeline.terminal.questions",
         "slipway.pipeline.commands.baseline",
-        "slipway.pipeline.commands.logged_answers",
         "slipway.pipeline.commands.options",
         "slipway.pipeline.commands.serve",
         "local_runner",
