@@ -109,7 +109,8 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
             temporary files.
     """
     logs = Logs.of(folder)
-    theirs = [path for path in sorted(folder.glob(PREDICTION_LOGS)) if path.is_file()]
+    ours = {file.path for file in logs.files}  # also one that somebody converted to `x.tfrecord.jsonl`
+    theirs = [path for path in sorted(folder.glob(PREDICTION_LOGS)) if path.is_file() and path not in ours]
     if not theirs:
         yield logs
         return

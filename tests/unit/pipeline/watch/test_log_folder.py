@@ -67,6 +67,15 @@ def test_folder_without_them_is_as_it_is(folder):
         assert not logs.files
 
 
+def test_lines_in_a_file_that_is_named_like_theirs_are_read_once(folder):
+    for name in ("a.tfrecord", "b.tfrecord"):
+        (folder / name).unlink()
+    (folder / "requests-1.jsonl").rename(folder / "requests-1.tfrecord.jsonl")
+    with open_logs(folder, ["fare"]) as logs:
+        assert [file.name for file in logs.files] == ["requests-1.tfrecord.jsonl"]
+        assert logs.left_out_counts == {}
+
+
 def test_full_disk_is_one_sentence(folder, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
