@@ -4,8 +4,6 @@ The session can read only the files of its tables: no other files, no network an
 cannot change this. DuckDB is imported when the first query runs.
 """
 
-import json
-import mmap
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,9 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from slipway.components.ingest.query.file_views import Files, create_view, literal, quoted, text
 from slipway.components.ingest.query.parquet_parts import write_parts
 from slipway.components.ingest.query.stoppable import stoppable
-from slipway.components.ingest.query.tables import FileKind, QueryError
+from slipway.components.ingest.query.tables import QueryError
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,7 +34,6 @@ _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 # Texts, names and comments, in which words and brackets mean nothing.
 _NO_SQL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
-_PATTERN = re.compile(r"[*?\[]")
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
 _NOT_KEPT = ("time with time zone", "bit", "bignum")
 _SETTINGS = {
@@ -44,37 +42,6 @@ _SETTINGS = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",  # a name in the SQL is never a variable of this program
 }
-# Types as Ingest infers them for a CSV; dates and booleans stay as they are written, and ids beyond 64 bits
-# stay exact. By default, DuckDB drops lines that look like comments, and those before what looks like a
-# header.
-_CSV = "auto_type_candidates=[{types}], sample_size={rows}, files_to_sniff=-1, comment='', skip=0"
-_CSV_TYPES = "'BIGINT', 'HUGEINT', 'DOUBLE', 'VARCHAR'"
-_CSV_TYPES_BUT_WHOLE = "'DOUBLE', 'VARCHAR'"
-# DuckDB reads 0x10 as 16 and 0b10 as 2, as a whole number and as no fraction.
-_CODE = re.compile(rb"0[xXbB]")
-_COMPRESSED = (".gz", ".zst")
-# A column's type is one that fits all files: by default, DuckDB takes the first file's type, and rounds.
-_ALL = "union_by_name=true, hive_partitioning={hive}"
-_READERS: Mapping[FileKind, str] = {
-    "parquet": f"read_parquet([{{files}}], {_ALL})",
-    "csv": f"read_csv([{{files}}], {_CSV}, {_ALL}{{more}})",
-    "jsonl": "read_json([{files}], format='newline_delimited', sample_size=-1, "
-    f"maximum_sample_files={2**31 - 1}, {_ALL}{{more}})",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A table that is stored in files.
-
-    Attributes:
-        paths: absolute paths; at least one.
-        is_hive: whether folders named COLUMN=VALUE are columns.
-    """
-
-    kind: FileKind
-    paths: Sequence[Path]
-    is_hive: bool = False
 
 
 Relation = Files | Any
@@ -206,10 +173,10 @@ def _session(relations: Mapping[str, Relation], spill: Path) -> "Iterator[duckdb
     spill.mkdir(parents=True, exist_ok=True)
     with _duckdb().connect(":memory:", config=_SETTINGS) as session:
         session.execute("SET TimeZone = 'UTC'")
-        session.execute(f"SET temp_directory = {_text(spill)}")
-        paths = dict.fromkeys([*map(str, files), *map(_literal, files)])
-        session.execute(f"SET allowed_paths = [{', '.join(map(_text, paths))}]")
-        session.execute(f"SET allowed_directories = [{_text(spill)}]")
+        session.execute(f"SET temp_directory = {text(spill)}")
+        paths = dict.fromkeys([*map(str, files), *map(literal, files)])
+        session.execute(f"SET allowed_paths = [{', '.join(map(text, paths))}]")
+        session.execute(f"SET allowed_directories = [{text(spill)}]")
         session.execute("SET enable_external_access = false")
         session.execute("SET lock_configuration = true")
         stoppable(lambda: _name(session, relations), stop=session.interrupt)
@@ -219,148 +186,9 @@ def _session(relations: Mapping[str, Relation], spill: Path) -> "Iterator[duckdb
 def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation]) -> None:
     for name, relation in relations.items():
         if isinstance(relation, Files):
-            source = _source(relation, relation.paths, more=_kept_as_text(session, relation))
-            session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
-            if relation.kind == "jsonl":  # objects need not have all keys
-                _name_without_json(session, name, source)
-            else:
-                _check_alike(session, name, relation)
+            create_view(session, name, relation)
         else:
             session.register(name, relation)
-
-
-def _kept_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
-    """Return the further arguments of a reader by which texts stay as they are written; "" if they do."""
-    if files.kind == "jsonl":
-        return _uuids_as_text(session, files)
-    if files.kind == "csv" and any(map(_may_hold_codes, files.paths)):
-        return _codes_as_text(session, files)
-    return ""
-
-
-def _uuids_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
-    """Name the types of all columns if one has UUIDs, which DuckDB would write in small letters."""
-    found = session.sql(f"SELECT * FROM {_source(files, files.paths)}")  # noqa: S608  (escaped)
-    kinds = {name: (str(kind), _with_text_for("UUID", kind)) for name, kind in _kinds(found)}
-    if all(kind == plain for kind, plain in kinds.values()):
-        return ""
-    return (
-        f", columns={{{', '.join(f'{_text(name)}: {_text(plain)}' for name, (_, plain) in kinds.items())}}}"
-    )
-
-
-def _may_hold_codes(path: Path) -> bool:
-    """Whether a CSV may hold codes such as 0x10; looking costs a small part of inferring types."""
-    if path.suffix.lower() in _COMPRESSED:
-        return True
-    if not path.stat().st_size:
-        return False
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return _CODE.search(content) is not None
-
-
-def _codes_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
-    """Make text of the columns that are numbers only if their codes are read as whole ones."""
-    found, plain = (
-        list(_kinds(session.sql(f"SELECT * FROM {_source(files, files.paths, types=types)}")))  # noqa: S608
-        for types in (_CSV_TYPES, _CSV_TYPES_BUT_WHOLE)
-    )
-    if len(found) != len(plain):
-        raise QueryError(
-            f"whether {files.paths[0].name} holds codes such as 0x10 is not known: its delimiter is unclear",
-            hint="quote the texts that hold it, or convert the file to Parquet",
-        )
-    codes = [
-        f"{_text(name)}: 'VARCHAR'"
-        for (name, kind), (_, other) in zip(found, plain, strict=True)
-        if str(other) == "VARCHAR" != str(kind)
-    ]
-    if not codes:
-        return ""
-    # Where no column is a number, DuckDB takes a first row for the header.
-    has_names = [name for name, _ in found] == [name for name, _ in plain]
-    return f", types={{{', '.join(codes)}}}{'' if has_names else ', header=false'}"
-
-
-def _kinds(
-    relation: "duckdb.DuckDBPyRelation",
-) -> "Iterator[tuple[str, duckdb.sqltypes.DuckDBPyType]]":
-    return zip(relation.columns, relation.types, strict=True)
-
-
-def _name_without_json(session: "duckdb.DuckDBPyConnection", table: str, source: str) -> None:
-    """Make text of the values that DuckDB keeps as JSON, in which texts have quotes.
-
-    It keeps those of a key that has values of several types.
-    """
-    found = session.execute(
-        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table]
-    ).fetchall()
-    kinds = ((_quoted(name), kind, _with_text_for("JSON", _duckdb().sqltype(kind))) for name, kind in found)
-    texts = [
-        f"from_json(to_json({name}), {_text(json.dumps(plain))}) AS {name}"
-        for name, kind, plain in kinds
-        if plain != kind
-    ]
-    if texts:
-        columns = f"* REPLACE ({', '.join(texts)})"
-        session.execute(f"CREATE OR REPLACE VIEW {_quoted(table)} AS SELECT {columns} FROM {source}")  # noqa: S608
-
-
-def _with_text_for(name: str, kind: "duckdb.sqltypes.DuckDBPyType") -> str:
-    """Return a type in SQL with VARCHAR for each type of a name; the text of `kind` if there is none."""
-    if str(kind) == name:
-        return "VARCHAR"
-    if name not in str(kind):
-        return str(kind)
-    if kind.id == "list":
-        return f"{_with_text_for(name, kind.children[0][1])}[]"
-    parts = [(part, _with_text_for(name, each)) for part, each in kind.children]
-    if kind.id == "map":
-        return f"MAP({', '.join(each for _, each in parts)})"
-    return f"STRUCT({', '.join(f'{_quoted(part)} {each}' for part, each in parts)})"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files) -> None:
-    """Check that all files have the same columns; DuckDB would fill in missing values."""
-    wanted = None
-    for path in files.paths if len(files.paths) > 1 else ():
-        found = set(session.sql(f"SELECT * FROM {_source(files, [path], rows=1000)}").columns)  # noqa: S608
-        wanted = found if wanted is None else wanted
-        if found != wanted:
-            raise QueryError(
-                f"data.tables.{table}: {path.name} and {files.paths[0].name} differ in their columns: only "
-                f"one of them has {', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
-                hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
-            )
-
-
-def _source(
-    files: Files, paths: Sequence[Path], *, rows: int = -1, types: str = _CSV_TYPES, more: str = ""
-) -> str:
-    """Return the SQL call that reads files.
-
-    Args:
-        files: the table that the files belong to.
-        rows: the number of rows of a CSV to infer types and the delimiter from; -1: all.
-        types: that a column of a CSV may have.
-        more: further arguments, each after a comma.
-    """
-    names, hive = ", ".join(map(_text, map(_literal, paths))), str(files.is_hive).lower()
-    return _READERS[files.kind].format(files=names, rows=rows, hive=hive, types=types, more=more)
-
-
-def _literal(path: Path) -> str:
-    """Return a path as DuckDB reads it, with what would be a pattern in brackets."""
-    return _PATTERN.sub(r"[\g<0>]", str(path))
-
-
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
 
 
 def _one_select(statements: "Sequence[duckdb.Statement]") -> "duckdb.Statement":
@@ -382,14 +210,14 @@ def _check_kept(kinds: "Mapping[str, duckdb.sqltypes.DuckDBPyType]") -> None:
             item = one.children[0][1]
             raise QueryError(
                 f"the query gives a column {name!r} of arrays of one length, {kind}",
-                hint=f"make it text: to_json({_quoted(name)})"
+                hint=f"make it text: to_json({quoted(name)})"
                 if in_list
-                else f"make it a list: {_quoted(name)}::{item}[]",
+                else f"make it a list: {quoted(name)}::{item}[]",
             )
         if one.id in _NOT_KEPT:
             raise QueryError(
                 f"the query gives a column {name!r} of {kind}, whose values would not be kept as they are",
-                hint=f"make it text: {_quoted(name)}::VARCHAR{'[]' if in_list else ''}",
+                hint=f"make it text: {quoted(name)}::VARCHAR{'[]' if in_list else ''}",
             )
 
 

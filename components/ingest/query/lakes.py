@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from slipway.components.ingest.query.duck import Files, Opened, Relation
+from slipway.components.ingest.query.duck import Opened, Relation
+from slipway.components.ingest.query.file_views import Files
 from slipway.components.ingest.query.tables import QueryError, Table
 
 _METADATA = ".metadata.json"

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipway.components.ingest.query.duck import Files, Opened, Relation
+from slipway.components.ingest.query.duck import Opened, Relation
+from slipway.components.ingest.query.file_views import Files
 from slipway.components.ingest.query.tables import QueryError, Table, kind_of_files
 
 if TYPE_CHECKING:

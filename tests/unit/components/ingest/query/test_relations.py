@@ -8,7 +8,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from slipway.components.ingest.query.duck import Files
+from slipway.components.ingest.query.file_views import Files
 from slipway.components.ingest.query.relations import of_files, open_table
 from slipway.components.ingest.query.tables import QueryError, Table
 
