@@ -134,8 +134,22 @@ def pytest_collection_modifyitems(
     if config.getoption("reversed"):
         items.reverse()
     yield
-    if config.getoption("twice"):  # only now, as pytest itself leaves out what is there twice
-        items += items
+    if config.getoption("twice"):  # only now: -m has chosen
+        items += [_again(item) for item in items]
+
+
+def _again(item: pytest.Item) -> pytest.Item:
+    """Return a test under another name: of two with one name, xdist runs the first alone."""
+    assert isinstance(item, pytest.Function)
+    name, original = (f"{each} (again)" for each in (item.name, item.originalname))
+    return pytest.Function.from_parent(
+        item.parent,
+        name=name,
+        originalname=original,
+        callobj=item.obj,
+        callspec=getattr(item, "callspec", None),
+        fixtureinfo=item._fixtureinfo,
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -146,18 +160,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Takes down a test that is followed by itself: `--twice` with a single one.
-
-    pytest takes down what the next test has no part in, and leaves what it finds there as set up.
-    """
-    if nextitem is not item:
-        return None
-    runner = item.config.pluginmanager.getplugin("runner")
-    return bool(runner.pytest_runtest_protocol(item, item.parent))
 
 
 @pytest.fixture(scope="session")

@@ -10,15 +10,29 @@ def test_with_a_folder(tmp_path, request):
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "left").touch()
 """
+STATEFUL = """
+import pytest
+
+seen = []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_none_came_before(number, tmp_path):
+    assert number not in seen
+    seen.append(number)
+"""
 
 
 @pytest.mark.slow
-def test_a_single_test_runs_twice_in_one_process(project, tmp_path):
-    """A test that pytest takes for set up, because it follows itself, has no fixtures."""
+@pytest.mark.parametrize("jobs", [(), ("-n", "1")])
+def test_a_single_test_runs_twice_in_one_process(project, tmp_path, jobs):
     file = tmp_path / "test_single.py"
     file.write_text(FILE, encoding="utf-8")
-    done = pytest_on(file, project, "--twice")
+    done = pytest_on(file, project, "--twice", *jobs)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
+    file.write_text(STATEFUL, encoding="utf-8")
+    done = pytest_on(file, project, "--twice", *jobs)
+    assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.slow
