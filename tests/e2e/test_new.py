@@ -119,12 +119,13 @@ def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_ta
     assert f"{tests} passed" in told
 
 
-def test_on_a_terminal_what_is_ambiguous_is_asked(copy):
+def test_on_a_terminal_what_is_ambiguous_is_asked(copy, tmp_path):
+    name = tmp_path.name  # another one if the test runs again
     (copy / "steps.csv").write_text(
         "size,grade\n" + "".join(f"{n / 7},{3 + 2 * (n % 4)}\n" for n in range(300))
     )
     ours, theirs = os.openpty()
-    command = [sys.executable, "local_runner.py", "new", "steps", "--data", "steps.csv"]
+    command = [sys.executable, "local_runner.py", "new", name, "--data", "steps.csv"]
     with subprocess.Popen(
         command, cwd=copy, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

@@ -81,11 +81,11 @@ def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(
 
     from slipway.pipeline.cloud.container.local_files import local_files
 
-    (elsewhere / "bucket/model/sub").mkdir(parents=True)
+    (elsewhere / "bucket/model/sub").mkdir(parents=True, exist_ok=True)
     (elsewhere / "bucket/model/sub/saved").write_text("weights")
     model = Model()
     model.uri, blessing.uri = "far://bucket/model", "far://bucket/blessing"
-    (elsewhere / "bucket/earlier").mkdir()
+    (elsewhere / "bucket/earlier").mkdir(exist_ok=True)
     earlier = ModelBlessing()
     earlier.uri = "far://bucket/earlier"
     # What the service hands over has its values as JSON.

@@ -48,22 +48,21 @@ def planned(action):
 
 
 @pytest.mark.parametrize(
-    ("known", "options", "has_run", "expected"),
+    ("known", "sets", "options", "has_run", "expected"),
     [
-        ("run", {}, True, True),
-        ("reuse", {}, False, False),
-        ("skip", {}, False, False),
-        (None, {}, False, True),
-        (None, {}, True, False),
-        (None, {"end": "Trainer"}, False, False),
-        (None, {"sets": ["evaluate.serving=null"]}, False, False),
+        ("run", [], {}, True, True),
+        ("reuse", [], {}, False, False),
+        ("skip", [], {}, False, False),
+        (None, [], {}, False, True),
+        (None, [], {}, True, False),
+        (None, [], {"end": "Trainer"}, False, False),
+        (None, ["evaluate.serving=null"], {}, False, False),
     ],
 )
 def test_serving_check_is_foreseen_only_where_it_is_certain(
-    project, tmp_path, known, options, has_run, expected
+    project, tmp_path, known, sets, options, has_run, expected
 ):
-    sets = read_assignments(options.pop("sets", []))
-    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
     request = workload_request(choice, output=tmp_path, beam_args=(), **options)
     history = History(tmp_path)
     record = history.new_run("taxi")

@@ -4,6 +4,7 @@ And what callbacks of the user see and ask for.
 """
 
 import importlib
+import sys
 import textwrap
 import time
 
@@ -187,8 +188,10 @@ def written(tmp_path, monkeypatch, name, body):
     """Writes a module with a callback; returns the dotted path of its `build_model` and what it saw."""
     monkeypatch.syspath_prepend(tmp_path)
     text = textwrap.dedent(CALLBACKS).format(name=name, body=body)
-    (tmp_path / f"{name.lower()}_module.py").write_text(text)
-    return f"{name.lower()}_module.build_model", importlib.import_module(f"{name.lower()}_module").SEEN
+    module = f"{name.lower()}_module"
+    (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.delitem(sys.modules, module, raising=False)  # that of this test in another folder
+    return f"{module}.build_model", importlib.import_module(module).SEEN
 
 
 def test_a_callback_for_steps_is_called_at_each_of_them(tmp_path, monkeypatch):
