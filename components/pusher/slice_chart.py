@@ -1,6 +1,7 @@
 """One metric by slice as bars: as plain text for every Markdown viewer, and as a picture. Pure."""
 
 import html
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ class Bar:
 
     Attributes:
         name: as in the evaluation, on one line.
-        share: of the longest bar's length, 0 to 1.
+        share: of the longest bar's length, 0 to 1; an infinite value's bar is as long as the longest.
         examples: number of examples in the slice; None if they were not counted.
     """
 
@@ -84,12 +85,14 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
     metric = next((name for name in numbers(provenance.get("metrics")) if name != "example_count"), "")
     slices = provenance.get("slices")
     found = {name: numbers(values) for name, values in slices.items()} if isinstance(slices, Mapping) else {}
-    values = sorted((each[metric], name) for name, each in found.items() if metric in each)
+    values = sorted(
+        (each[metric], name) for name, each in found.items() if not math.isnan(each.get(metric, math.nan))
+    )
     if len(values) < 2:
         return None
-    largest = max(abs(value) for value, _ in values) or 1.0
+    largest = max((abs(value) for value, _ in values if math.isfinite(value)), default=0.0) or 1.0
     bars = tuple(
-        Bar(plain(name), value, max(value, 0.0) / largest, found[name].get("example_count"))
+        Bar(plain(name), value, min(max(value, 0.0) / largest, 1.0), found[name].get("example_count"))
         for value, name in values[:SHOWN_SLICES]
     )
     return SliceChart(metric, bars, len(values) - len(bars))

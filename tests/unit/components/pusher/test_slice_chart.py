@@ -1,6 +1,9 @@
 """The picture in the model card: as long as the numbers say, and inert."""
 
+import math
 import xml.etree.ElementTree as ElementTree
+
+import pytest
 
 from slipway.components.pusher.slice_chart import SHOWN_SLICES, slice_chart
 
@@ -54,6 +57,15 @@ def test_many_slices_are_counted_instead_of_drawn():
 def test_bar_of_a_negative_value_has_no_length():
     chart = slice_chart({"metrics": {"r2": 0.5}, "slices": {"a": {"r2": -1.0}, "b": {"r2": 0.5}}})
     assert [bar.share for bar in chart.bars] == [0.0, 0.5]
+
+
+@pytest.mark.parametrize(("least", "shares"), [(0.5, [0.5, 1.0, 1.0]), (math.inf, [1.0, 1.0, 1.0])])
+def test_bar_of_an_infinite_value_is_as_long_as_the_longest(least, shares):
+    slices = {"a": {"mse": least}, "b": {"mse": max(least, 1.0)}, "c": {"mse": math.inf}}
+    chart = slice_chart({"metrics": {"mse": math.inf}, "slices": {**slices, "no value": {"mse": math.nan}}})
+    assert [bar.share for bar in chart.bars] == shares
+    assert "inf" in list(chart.lines())[-1]
+    assert drawn(chart)
 
 
 def test_nothing_is_drawn_where_there_is_nothing_to_compare():
