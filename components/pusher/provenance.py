@@ -171,6 +171,7 @@ def _digest(folder: Path) -> str:
     files = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*.py")
+        if path.is_file()  # an editor's lock of an open file is a link to nothing
     }
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 

@@ -103,6 +103,16 @@ def test_code_digest_changes_with_the_code_and_not_with_the_place(tmp_path, monk
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_lock_that_an_editor_leaves_beside_the_code_is_left_out(tmp_path, monkeypatch):
+    package = tmp_path / "being_edited"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    before = code_digests(["being_edited.model.build"])
+    (package / ".#model.py").symlink_to("me@here.1234:1700000000")
+    assert code_digests(["being_edited.model.build"]) == before
+
+
 def test_code_that_cannot_be_found_is_left_out():
     assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"slipway.components"}
 
