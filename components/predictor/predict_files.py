@@ -186,7 +186,7 @@ class PredictFile(beam.DoFn):
         yield from ()
 
     def _predict(self, task: InputTask, model: LoadedModel) -> Counts:
-        counts = Counts()
+        counts, seen = Counts(), 0
         with (
             task.path(self._folder, _PREDICTIONS).open("wb") as out,
             task.path(self._folder, _REJECTS).open("wb") as rejects,
@@ -197,8 +197,10 @@ class PredictFile(beam.DoFn):
                     numbers = rows.rows[start : start + BATCH_ROWS].tolist()
                     batch = rows.records[start : start + BATCH_ROWS]
                     answers = predict_rows(model, batch)
-                    if not counts.predicted and all(isinstance(each, WrongInputError) for each in answers):
-                        raise _all_refused(task, answers)
+                    seen += len(answers)
+                    is_none = not counts.predicted and all(isinstance(a, WrongInputError) for a in answers)
+                    if is_none and seen >= BATCH_ROWS:  # each refused row costs calls
+                        raise _all_refused(task.name, seen, answers[0].message)
                     self._log_answers(batch, answers)
                     names = iter(self._names(answers))
                     for row, record, answer in zip(numbers, batch, answers, strict=True):
@@ -216,7 +218,9 @@ class PredictFile(beam.DoFn):
                             out.write(orjson.dumps(line) + b"\n")
                 for told in sorted(refused, key=lambda each: each["row"]):
                     counts.reject(told)
-                    rejects.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
+                    text = json.dumps(told, ensure_ascii=False)
+                    # A lone surrogate, as for a byte in a file's name, is escaped, as JSON has it.
+                    rejects.write(text.encode(errors="backslashreplace") + b"\n")
         if not counts.predicted and not counts.rejected:
             counts.without_rows.append(task.name)
         return counts
@@ -271,7 +275,8 @@ def predict_files(
 
     Raises:
         InputError: `read` cannot read a file, or it is not a table that the model takes.
-        ComponentError: the model refuses every row, or the folder cannot be written.
+        ComponentError: the model refuses every row, or the first 2,048 rows of a file; or the folder cannot
+            be written.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -285,7 +290,7 @@ def predict_files(
                 PredictFile(str(model_folder), str(folder), read, classes, pass_through, logged=logged)
             )
         )
-    total = Counts()
+    of_files = []
     for task in tasks:
         path = _report_path(task, str(folder))
         report = json.loads(path.read_text(encoding="utf-8"))
@@ -293,7 +298,22 @@ def predict_files(
         if "error" in report:
             kind = InputError if report["is_input"] else ComponentError
             raise kind(report["error"], hint=report["hint"])
-        total.add(Counts(**report))
+        of_files.append(Counts(**report))
+    return _total(of_files)
+
+
+def _total(of_files: Sequence[Counts]) -> Counts:
+    """Return the counts of all files together.
+
+    Raises:
+        ComponentError: there are rows, and the model refuses each of them.
+    """
+    total = Counts()
+    for each in of_files:
+        total.add(each)
+    if not total.predicted and total.rejected.keys() == {REFUSED}:
+        first = next(each for each in of_files if each.rejected)
+        raise _all_refused(first.first[0]["file"], first.rejected[REFUSED], first.first[0]["detail"])
     return total
 
 
@@ -383,9 +403,9 @@ def _report_path(task: InputTask, folder: str) -> Path:
     return task.path(folder, _PREDICTIONS).with_suffix(".report")
 
 
-def _all_refused(task: InputTask, answers: list[Any]) -> ComponentError:
-    refused = "its only row" if len(answers) == 1 else f"each of the first {len(answers)} rows"
+def _all_refused(name: str, rows: int, why: str) -> ComponentError:
+    refused = "its only row" if rows == 1 else f"each of the first {rows} rows"
     return ComponentError(
-        f"{task.name}: the model refuses {refused}: {answers[0].message}",
+        f"{name}: the model refuses {refused}: {why}",
         hint="are these the columns that the model was trained on? MODEL_CARD.md lists them",
     )

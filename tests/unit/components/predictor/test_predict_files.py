@@ -9,12 +9,21 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.predictor import predict_files as predicting
 from slipway.components.predictor.input_columns import InputError
-from slipway.components.predictor.predict_files import Counts, InputTask, PredictFile, Rows
+from slipway.components.predictor.predict_files import (
+    BATCH_ROWS,
+    REFUSED,
+    Counts,
+    InputTask,
+    PredictFile,
+    Rows,
+    predict_files,
+)
+from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.saved_model.signatures import Signature
 
 
 class Answers:
-    """A model that answers a row with the numbers that the row holds."""
+    """A model that answers a row with the numbers that the row holds, and refuses a row without any."""
 
     def __init__(self, *outputs):
         self.signatures = {"serving_default": Signature(inputs={"examples": None}, outputs={})}
@@ -22,6 +31,8 @@ class Answers:
 
     def call(self, _name, inputs):
         rows = [json.loads(row) for row in inputs["examples"]]
+        if [] in rows:
+            raise WrongInputError("fare is required")
         return {name: np.array(rows) for name in self._outputs}
 
 
@@ -126,6 +137,65 @@ def test_counts_of_files_add_up():
 def test_file_without_rows_is_named(report):
     assert report([], "a")["without_rows"] == ["rows.csv"]
     assert report([[0.5]], "a")["without_rows"] == []
+
+
+@pytest.fixture
+def predicted(monkeypatch, tmp_path):
+    """Predict files, each given by its rows, without Beam."""
+
+    class Pipeline(list):
+        def __init__(self, **_):
+            super().__init__()
+
+        __enter__ = lambda self: self  # noqa: E731
+        __exit__ = lambda self, *_: None  # noqa: E731
+        __or__ = lambda self, _: self  # noqa: E731
+
+    def call(files):
+        monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Answers("a"))
+        monkeypatch.setattr(predicting.beam, "Pipeline", Pipeline)
+
+        def read(task):
+            records = [json.dumps(row).encode() for row in files[task.name]]
+            return [Rows(records, np.arange(len(records)), [])]
+
+        step = PredictFile("model", str(tmp_path), read)
+        step.setup()
+        for index, name in enumerate(files):
+            list(step.process(InputTask(index, name, len(files))))
+        return predict_files(list(files), model_folder=tmp_path, folder=tmp_path, read=read, beam_args=[])
+
+    return call
+
+
+def test_file_of_refused_rows_is_rejected_beside_one_whose_rows_have_answers(predicted, tmp_path):
+    found = predicted({"a.csv": [[]], "b.csv": [[0.5], []]})
+    assert (found.predicted, found.rejected) == (1, {REFUSED: 2})
+    [told] = (tmp_path / "rejects-00000-of-00002.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(told)["detail"] == "fare is required"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"a.csv": [], "b.csv": [[]], "c.csv": [[], []]}, "b.csv: the model refuses its only row: fare"),
+        ({"a.csv": [[], []]}, "a.csv: the model refuses each of the first 2 rows: fare"),
+        (
+            {"a.csv": [[0.5]], "b.csv": [[]] * BATCH_ROWS + [[0.5]]},
+            f"b.csv: the model refuses each of the first {BATCH_ROWS} rows: fare",
+        ),
+    ],
+    ids=["all", "the only file", "many"],
+)
+def test_files_that_the_model_refuses_from_their_first_row_are_an_error(predicted, files, told):
+    with pytest.raises(ComponentError, match=told):
+        predicted(files)
+
+
+def test_rejected_row_of_a_file_whose_name_is_not_utf_8_is_written(predicted, tmp_path):
+    predicted({"donn\udce9es.csv": [[], [0.5]]})
+    [told] = (tmp_path / "rejects-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(told)["file"] == "donn\udce9es.csv"
 
 
 @pytest.mark.parametrize(("error", "is_input"), [(InputError, True), (ComponentError, False)])
