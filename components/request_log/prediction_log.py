@@ -21,6 +21,7 @@ from slipway.components.request_log.logged_values import (
     rows_of_many_examples,
 )
 from slipway.components.request_log.prediction_log_message import OTHER_KINDS, parse_prediction_log, shape_of
+from slipway.components.saved_model.signatures import TRANSFORM_FEATURES
 
 MOST_RECORD_BYTES = 64 * 2**20
 _LAST_S = 253_402_300_799  # the end of the year 9999, the last that a datetime holds
@@ -50,6 +51,7 @@ DAMAGED = "damaged records"
 REST = "files that are torn, unreadable or no TFRecord"
 OTHER = "records that are no PredictionLog"
 NO_ANSWER = "requests without an answer"
+NO_PREDICTION = f"requests of {TRANSFORM_FEATURES}, which is no prediction"
 NO_VERSION = "requests that name no version"
 NO_TENSOR = "requests with a tensor that is not read"
 NO_ROWS = "requests without an answer for each row"
@@ -179,6 +181,8 @@ def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples
     if kind != "predict_log":
         return _KINDS[kind]
     request, response, metadata = log.predict_log.request, log.predict_log.response, log.log_metadata
+    if request.model_spec.signature_name == TRANSFORM_FEATURES:
+        return NO_PREDICTION
     if not response.outputs:
         return NO_ANSWER
     specs = (response.model_spec, metadata.model_spec, request.model_spec)

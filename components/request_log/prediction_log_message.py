@@ -27,7 +27,7 @@ OTHER_KINDS = {
 
 _FIELDS: Mapping[str, Fields] = {
     "Int64Value": {"value": (1, "INT64")},
-    "ModelSpec": {"version": (2, "Int64Value")},
+    "ModelSpec": {"version": (2, "Int64Value"), "signature_name": (3, "STRING")},
     "Dim": {"size": (1, "INT64")},
     "TensorShapeProto": {"dim": (2, "*Dim"), "unknown_rank": (3, "BOOL")},
     "TensorProto": {

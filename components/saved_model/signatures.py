@@ -8,6 +8,8 @@ SERVE_RAW = "serve_raw"
 """The signature that takes one tensor for each raw column."""
 SERVING_DEFAULT = "serving_default"
 """The signature that takes serialized tf.Examples."""
+TRANSFORM_FEATURES = "transform_features"
+"""The signature that takes them, too, and returns the transformed columns, not a prediction."""
 
 
 class PlainTensor(TypedDict):

@@ -18,6 +18,7 @@ import orjson
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.class_names import class_names, classes_of_answers, names_of_rows
 from slipway.components.saved_model.loading import WrongInputError
+from slipway.components.saved_model.signatures import TRANSFORM_FEATURES
 from slipway.components.serving.client_connection import HeaderLines, PatientSocket
 from slipway.components.serving.connection_limit import Places
 from slipway.components.serving.limits import AT_ONCE, CALLS_AT_ONCE, MAX_BODY_BYTES, MAX_ROWS, PATIENCE_S
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Log(Protocol):
-    """Records requests, like `slipway.components.request_log.request_log.BackgroundLog`."""
+    """Records requests for predictions, like `slipway.components.request_log.request_log.BackgroundLog`."""
 
     def add(
         self,
@@ -251,8 +252,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not wanted.verb:
             return status_document(served.version)
         with self.server.calls:
-            said, arrays, outputs = _predicted(served, body, most_rows=self.server.most_rows)
-        if self.server.log is not None:
+            signature, said, arrays, outputs = _predicted(served, body, most_rows=self.server.most_rows)
+        if self.server.log is not None and signature != TRANSFORM_FEATURES:
             self.server.log.add(served.version, arrays, outputs, name=self._name())
         return said
 
@@ -279,8 +280,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _predicted(
     served: Served, body: bytes, *, most_rows: int
-) -> tuple[dict[str, object], dict[str, _Array], dict[str, _Array]]:
-    """Return the response, and the arrays of the model's inputs and outputs."""
+) -> tuple[str, dict[str, object], dict[str, _Array], dict[str, _Array]]:
+    """Return the signature's name, the response, and the arrays of the model's inputs and outputs."""
     document = read_json(body)
     try:
         name, by_row, arrays = parse_request(document, served.model.signatures, most_rows=most_rows)
@@ -296,4 +297,4 @@ def _predicted(
         named = {output: class_names(outputs[output], each) for output, each in classes.items()}
         is_one = len(outputs) == 1
         said["classes"] = names_of_rows(named, has_one_output=is_one) if by_row or is_one else named
-    return said, arrays, outputs
+    return name, said, arrays, outputs

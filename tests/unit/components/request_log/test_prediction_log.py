@@ -95,9 +95,16 @@ def of_wrong_shape(content):
     return log.SerializeToString()
 
 
+def of_signature(name):
+    log = MESSAGES["PredictionLog"].FromString(prediction_log({"examples": EXAMPLES}, [0.5, 0.5]))
+    log.predict_log.request.model_spec.signature_name = name
+    return log.SerializeToString()
+
+
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
+        (of_signature("transform_features"), module.NO_PREDICTION),
         *((other(kind), f"{kind.removesuffix('_log').replace('_', ' ')} requests") for kind in OTHER_KINDS),
         (example(fare=1.5), module.OTHER),
         (b"", module.OTHER),

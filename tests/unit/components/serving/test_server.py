@@ -1,0 +1,64 @@
+"""What the server logs of the requests that it answers: no model, only sockets."""
+
+import http.client
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from slipway.components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.serving.live_model import Served
+from slipway.components.serving.server import ModelServer
+
+EXAMPLES = {"examples": TensorInfo("string", (None,))}
+FEATURES = {"fare_scaled": TensorInfo("float", (None,)), "hour": TensorInfo("int64", (None,))}
+
+
+SIGNATURES = {
+    "serving_default": Signature(EXAMPLES, {"outputs": TensorInfo("float", (None, 1))}),
+    "transform_features": Signature(EXAMPLES, FEATURES),
+}
+
+
+class _Model:
+    signatures = SIGNATURES
+
+    def call(self, name, inputs):
+        rows = len(inputs["examples"])
+        return {output: np.zeros([rows, 1]) for output in self.signatures[name].outputs}
+
+
+class _Live:
+    served = Served(7, _Model())
+
+
+class _Log(list):
+    def add(self, version, inputs, outputs, *, name):
+        self.append((version, sorted(outputs), len(inputs["examples"]), name))
+
+
+@pytest.fixture
+def logged_of():
+    """Sends a prediction request, and gives what is logged by then."""
+    with ModelServer(name="toy", host="127.0.0.1", port=0, log=_Log()) as server:
+        server.live = _Live()
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+
+        def call(**more):
+            client = http.client.HTTPConnection(*server.server_address)
+            body = json.dumps({"instances": [{"b64": ""}] * 2, **more})
+            client.request("POST", "/v1/models/toy:predict", body, {"X-Request-Id": "trip"})
+            assert client.getresponse().status == 200
+            client.close()
+            return server.log
+
+        yield call
+        server.shutdown()
+        thread.join()
+
+
+def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(logged_of):
+    logged_of(signature_name="transform_features")
+    assert logged_of() == [(7, ["outputs"], 2, "trip")]
