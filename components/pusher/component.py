@@ -19,7 +19,7 @@ from tfx.utils.path_utils import serving_model_path
 from slipway.components.errors import ComponentError
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.artifact_folder import on_this_machine
-from slipway.components.pusher.destination import deployment_at, push
+from slipway.components.pusher.destination import deployment_at, find_other_workload, push
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest_contents import About
@@ -89,7 +89,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
 
     Raises:
         ComponentError: the blessing is about another model, or is positive but its file is gone; there is no
-            model, or its files changed after they were judged; the model cannot be signed or published.
+            model, or its files changed after they were judged; the model cannot be signed or published, or
+            `base` holds the versions of another workload.
     """
     told: About = from_parameter(about)
     for answer in filter(None, (blessing, infra_blessing)):
@@ -100,6 +101,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     # Missing permission to deploy, or to sign, is reported before anything is pushed.
     deployment = deployment_at(EndpointSettings(**from_parameter(endpoint)) if endpoint else None)
     key = _signing_key(SigningSettings(**from_parameter(sign)) if sign else None)
+    _require_own(base, told.get("workload", ""))
     with contextlib.ExitStack() as stack:
 
         def here(uri: str) -> Path:
@@ -151,6 +153,19 @@ def _signing_key(sign: SigningSettings | None) -> SigningKey | None:
     if warning := readable_by_others(sign):
         _log.warning("%s", warning)
     return read_signing_key(sign)
+
+
+def _require_own(base: str, workload: str) -> None:
+    try:
+        other = find_other_workload(base, workload)
+    except OSError:  # which the push tells with its remedy
+        return
+    if other:
+        raise ComponentError(
+            f"{base} holds the versions of the workload {other!r}, whose servers would take this model of "
+            f"{workload!r} for a newer one of theirs; nothing is pushed.",
+            hint="choose another push.destination; if the workload was renamed, move its versions elsewhere",
+        )
 
 
 def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:

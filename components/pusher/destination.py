@@ -10,6 +10,7 @@ from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras
+from slipway.components.pusher.version_store import version_store_at
 from slipway.components.pusher.versions import Published
 from slipway.components.store_address import AZ, S3, is_in_store
 
@@ -28,16 +29,38 @@ def push(
     return publish(model_folder, base=Path(base), provenance=provenance, extras=extras)
 
 
-def find_unwritable(base: str) -> str:
+def find_other_workload(base: str, workload: str) -> str:
+    """Return the workload that pushed a base's newest version, if it is another one; else empty.
+
+    A server would take the one's model for the other's, and `push.keep` would remove the other's versions.
+
+    Args:
+        workload: the name of the one that is to push there; empty: any may.
+
+    Raises:
+        ComponentError: the bucket cannot be used.
+        OSError: the directory cannot be read.
+    """
+    store = version_store_at(base)
+    numbers = store.numbers() if workload else []
+    manifest = store.manifest(numbers[-1]) if numbers else None
+    pushed_by = manifest.provenance.get("workload", "") if manifest else ""
+    return "" if pushed_by == workload else pushed_by
+
+
+def find_unwritable(base: str, *, workload: str = "") -> str:
     """Return why no version can be published to a directory; empty if one can.
 
     In S3 and Azure, the check lists a folder and writes an object, which it deletes: that shows the library,
     the account, the bucket, the permissions, and whether the store heeds the conditions of a push. Of gs://
     nothing is checked. In a directory, the check creates an unnamed temporary file, because permissions do
     not reveal a file system that accepts no files.
+
+    Args:
+        workload: as for `find_other_workload`.
     """
     if base.startswith((S3, AZ)):
-        return _find_unreachable(base)
+        return _find_unreachable(base, workload)
     if is_in_store(base):
         return ""
     there = Path(base)
@@ -47,12 +70,16 @@ def find_unwritable(base: str) -> str:
         if not there.is_dir():
             return f"{there} is not a directory"
         tempfile.TemporaryFile(dir=there).close()
+        return _held_by(find_other_workload(base, workload))
     except OSError as error:
         return f"{there} cannot be written to: {error.strerror}"
-    return ""
 
 
-def _find_unreachable(base: str) -> str:
+def _held_by(other: str) -> str:
+    return f"it holds the versions of the workload {other!r}" if other else ""
+
+
+def _find_unreachable(base: str, workload: str) -> str:
     from slipway.components.pusher.model_lock import LOCKS
     from slipway.components.pusher.stored_folder import EMPTY_CRC32C, folder_at
 
@@ -64,9 +91,9 @@ def _find_unreachable(base: str) -> str:
         folder.create(name, b"", crc32c=EMPTY_CRC32C)
         if probe := folder.find(name):
             folder.delete(probe)
+        return _held_by(find_other_workload(base, workload))
     except ComponentError as error:
         return f"{error.message.removeprefix(f'{base}: ').rstrip('.')}; {error.hint}"
-    return ""
 
 
 def deployment_at(settings: EndpointSettings | None) -> "VertexEndpoint | None":

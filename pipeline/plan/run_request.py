@@ -157,6 +157,8 @@ class Request(RecordedRequest):
     def check_destination(self) -> None:
         """Reject a destination that no model can be pushed or deployed to, and a key that cannot sign.
 
+        A destination with the versions of another workload counts as one of these.
+
         Checked before the run rather than after the training, and not if the run ends before the push.
 
         Raises:
@@ -173,7 +175,8 @@ class Request(RecordedRequest):
             _check_credentials()
         signing_key(self._config)
         destination = push.destination
-        if destination is not None and (problem := find_unwritable(destination)):
+        workload = self._config.name
+        if destination is not None and (problem := find_unwritable(destination, workload=workload)):
             raise ConfigError(
                 f"push.destination = {destination}: no version can be written there; {problem}",
                 hint="--set push.destination=DIRECTORY that can be written; null: serving/NAME in the output",

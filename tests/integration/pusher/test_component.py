@@ -35,6 +35,7 @@ def push(tmp_path):
         to=None,
         data_found=None,
         change=None,
+        about=None,
         **settings,
     ):
         model, blessing, pushed = Model(), ModelBlessing(), PushedModel()
@@ -70,7 +71,7 @@ def push(tmp_path):
             schema=schema,
             pushed_model=pushed,
             base=to or str(tmp_path / "serving"),
-            about=as_parameter({"workload": "taxi"}),
+            about=as_parameter(about or {"workload": "taxi"}),
             **settings,
         )
         return pushed
@@ -96,6 +97,15 @@ def test_blessed_model_is_pushed_and_named_with_its_path_and_version(push, tmp_p
 def test_model_pushed_before_its_record_was_kept_is_found_again(push, tmp_path):
     assert properties(push(blessed=1)) == properties(push(blessed=1))
     assert len(list((tmp_path / "serving").glob("[0-9]*"))) == 1
+
+
+def test_model_is_not_pushed_over_the_versions_of_another_workload(push, tmp_path):
+    there = Path(properties(push(blessed=1, about={"workload": "fares"}))[1])
+    with pytest.raises(
+        ComponentError, match=r"holds the versions of the workload 'fares'.*nothing is pushed"
+    ):
+        push(blessed=1, keep=1)
+    assert list((tmp_path / "serving").glob("[0-9]*")) == [there]
 
 
 @pytest.mark.parametrize("blessed", [0, None])
