@@ -146,6 +146,12 @@ def is_foreign(found_labels: Mapping[str, str], workload: str) -> bool:
     return found_labels.get(WORKLOAD_LABEL) != model_id(workload)
 
 
+def other_workload(found_labels: Mapping[str, str], workload: str) -> str:
+    """Return the workload that pushed a model, by its labels, if it is another one; else empty."""
+    pushed_by = found_labels.get(WORKLOAD_LABEL, "")
+    return "" if pushed_by == model_id(workload) else pushed_by
+
+
 def _id(model: str) -> str:
     return model.rpartition("/")[2].partition("@")[0]
 

@@ -68,8 +68,9 @@ class VertexEndpoint:
             What was done, in words.
 
         Raises:
-            ComponentError: the service refused or did not respond, or the registry has a model of that name
-                that is not the workload's; the version stays pushed.
+            ComponentError: the service refused or did not respond, the registry has a model of that name
+                that is not the workload's, or another workload's model answers at the endpoint; the version
+                stays pushed.
         """
         with self._in_words(f"version {published.version} is pushed, but not deployed"):
             model = self._registered(published, provenance or {}, workload)
@@ -82,6 +83,7 @@ class VertexEndpoint:
                 done = f"Version {published.version} is already deployed at the endpoint {name}"
                 newest = published.version
             else:
+                self._require_own(endpoint, published, workload)
                 asked = deploy_request(
                     self._settings,
                     published,
@@ -200,6 +202,23 @@ class VertexEndpoint:
             found = self._endpoints.get_endpoint(name=name, **self._patience)
         self._warn_of_other_key(found, name)
         return found
+
+    def _require_own(self, endpoint: Any, published: Published, workload: str) -> None:
+        """Refuse an endpoint where another workload answers: it would lose a part of its requests."""
+        from google.api_core.exceptions import Forbidden
+
+        for each in endpoint.deployed_models:
+            if registry.is_ours(each.model, workload) or not endpoint.traffic_split.get(each.id, 0):
+                continue
+            with contextlib.suppress(Forbidden):  # of another project, which is no workload's of ours
+                found = self._found(self._models.get_model, each.model)
+                if found is not None and (other := registry.other_workload(found.labels, workload)):
+                    raise ComponentError(
+                        f"models of the workload {other!r} answer at the endpoint {self._settings.name}, and "
+                        f"{workload!r} would get a part of their requests; version {published.version} is "
+                        "pushed, but not deployed.",
+                        hint="choose another push.endpoint.name, then run again",
+                    )
 
     def _warn_of_other_key(self, made: Any, name: str) -> None:
         """Say so if a model or endpoint was made before the key was set: its key cannot be changed."""

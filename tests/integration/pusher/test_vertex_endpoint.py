@@ -379,6 +379,21 @@ def test_model_of_somebody_else_is_left_alone(service, deploy):
     assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["9", "2"]
 
 
+def test_endpoint_at_which_another_workload_answers_is_left_to_it(service, deploy):
+    from google.cloud.aiplatform_v1.types import DeployedModel, Model
+
+    deploy(1)
+    service.models["fares"] = [Model(version_id="1", labels={"slipway-workload": "fares"})]
+    endpoint = service.endpoints["taxi"]
+    endpoint.deployed_models = [DeployedModel(id="1", model=f"{PLACE}/models/fares@1")]
+    with pytest.raises(ComponentError, match=r"models of the workload 'fares' answer at the endpoint taxi"):
+        deploy(2)
+    assert shares(service) == {"1": 100}
+    endpoint.traffic_split = {}
+    deploy(2)
+    assert shares(service) == {"2": 100}
+
+
 def test_same_version_is_uploaded_and_deployed_once_and_keeps_its_share(service, deploy):
     deploy(1)
     deploy(2, traffic=20)

@@ -14,6 +14,7 @@ from slipway.components.pusher.model_registry import (
     is_version,
     labels,
     model_id,
+    other_workload,
     upload_request,
 )
 from slipway.components.pusher.versions import Published
@@ -114,3 +115,11 @@ def test_metric_that_is_no_number_is_left_out_for_want_of_a_word_for_it():
     assert asked["metrics"] == {"logLoss": 0.3}
     assert asked["metadata"]["metrics"] == {"binary_crossentropy": 0.3}
     assert evaluation(7, {"metrics": {"auc": float("nan")}}) is None
+
+
+@pytest.mark.parametrize(
+    ("found_labels", "other"),
+    [({"slipway-workload": "fares"}, "fares"), ({"slipway-workload": "taxi"}, ""), ({"team": "a"}, "")],
+)
+def test_model_of_another_workload_is_known_by_its_label(found_labels, other):
+    assert other_workload(found_labels, "taxi") == other
