@@ -19,7 +19,12 @@ from tfx.utils.path_utils import serving_model_path
 from slipway.components.errors import ComponentError
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.artifact_folder import on_this_machine
-from slipway.components.pusher.destination import deployment_at, find_other_workload, push
+from slipway.components.pusher.destination import (
+    deployment_at,
+    find_other_workload,
+    find_rollback,
+    push,
+)
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest_contents import About
@@ -89,8 +94,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
 
     Raises:
         ComponentError: the blessing is about another model, or is positive but its file is gone; there is no
-            model, or its files changed after they were judged; the model cannot be signed or published, or
-            `base` holds the versions of another workload.
+            model, or its files changed after they were judged; the model cannot be signed or published;
+            `base` holds the versions of another workload; the model was rolled back there.
     """
     told: About = from_parameter(about)
     for answer in filter(None, (blessing, infra_blessing)):
@@ -101,7 +106,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     # Missing permission to deploy, or to sign, is reported before anything is pushed.
     deployment = deployment_at(EndpointSettings(**from_parameter(endpoint)) if endpoint else None)
     key = _signing_key(SigningSettings(**from_parameter(sign)) if sign else None)
-    _require_own(base, told.get("workload", ""))
+    with contextlib.suppress(OSError):  # which the push tells with its remedy
+        _require_own(base, told.get("workload", ""))
     with contextlib.ExitStack() as stack:
 
         def here(uri: str) -> Path:
@@ -121,6 +127,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         require_unchanged(
             model.uri, digest, earlier={"exported": exported_digest(serving_model), "judged": judged}
         )
+        with contextlib.suppress(OSError):  # as above
+            _require_not_rolled_back(base, digest)
         provenance = collect_provenance(
             about=told,
             verdict=read_verdict(blessed),
@@ -156,15 +164,23 @@ def _signing_key(sign: SigningSettings | None) -> SigningKey | None:
 
 
 def _require_own(base: str, workload: str) -> None:
-    try:
-        other = find_other_workload(base, workload)
-    except OSError:  # which the push tells with its remedy
-        return
-    if other:
+    if other := find_other_workload(base, workload):
         raise ComponentError(
             f"{base} holds the versions of the workload {other!r}, whose servers would take this model of "
             f"{workload!r} for a newer one of theirs; nothing is pushed.",
             hint="choose another push.destination; if the workload was renamed, move its versions elsewhere",
+        )
+
+
+def _require_not_rolled_back(base: str, digest: str) -> None:
+    """Refuse a model that a person took out of service: the push of a changed setting would bring it back."""
+    if again := find_rollback(base, digest):
+        version = again["instead_of"]
+        facts = filter(None, (again.get("at"), again.get("by"), again.get("reason")))
+        raise ComponentError(
+            f"This model was version {version} of {base}, and was rolled back ({', '.join(facts)}); nothing "
+            "is pushed.",
+            hint=f"train another model; or if this one is to be served after all: rollback --to {version}",
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.endpoint import EndpointSettings
-from slipway.components.pusher.manifest_contents import Provenance
+from slipway.components.pusher.manifest_contents import Provenance, Republished
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras
 from slipway.components.pusher.version_store import version_store_at
@@ -46,6 +46,32 @@ def find_other_workload(base: str, workload: str) -> str:
     manifest = store.manifest(numbers[-1]) if numbers else None
     pushed_by = manifest.provenance.get("workload", "") if manifest else ""
     return "" if pushed_by == workload else pushed_by
+
+
+def find_rollback(base: str, model_digest: str) -> Republished | None:
+    """Return the rollback that took a model out of service; None if none did since the last push, or the
+    model is live again.
+
+    Args:
+        model_digest: see `Manifest.model_digest`.
+
+    Raises:
+        ComponentError: the bucket cannot be used.
+        OSError: the directory cannot be read.
+    """
+    store = version_store_at(base)
+    version = max(store.numbers(), default=0)
+    manifest = store.manifest(version) if version else None
+    if manifest is None or manifest.model_digest == model_digest:
+        return None
+    while manifest and (again := manifest.provenance.get("republished")):
+        # Smaller than the one that replaced it, so the search ends; an older manifest may not name it.
+        if not 0 < (replaced := again.get("instead_of", 0)) < version:
+            break
+        version, manifest = replaced, store.manifest(replaced)
+        if model_digest == (manifest.model_digest if manifest else again.get("instead_of_model")):
+            return again
+    return None
 
 
 def find_unwritable(base: str, *, workload: str = "") -> str:

@@ -90,13 +90,18 @@ class GateProvenance(TypedDict):
 
 
 class Republished(TypedDict):
-    """The version that was published again, the one that it replaced, when (ISO 8601), by whom, and why."""
+    """The version that was published again, the one that it replaced, when (ISO 8601), by whom, and why.
+
+    Attributes:
+        instead_of_model: the digest of the model that it replaced, whose version may be removed.
+    """
 
     version: int
     instead_of: int
     at: str
     by: str
     reason: NotRequired[str]
+    instead_of_model: NotRequired[str]
 
 
 class SbomProvenance(TypedDict):

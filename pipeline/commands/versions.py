@@ -185,6 +185,8 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             }
             if reason:
                 again["reason"] = reason
+            if found[0].manifest:
+                again["instead_of_model"] = found[0].manifest.model_digest
             provenance: Provenance = {**target.provenance, "republished": again}
             published = push(folder, base=base, provenance=provenance, extras=Extras(key, read_sbom(folder)))
         if published.was_there:  # by an earlier call, which could not do all that follows

@@ -10,6 +10,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.parameters import as_parameter
 from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import SigningSettings, read_verify_key
 from slipway.components.pusher.version_store import version_store_at
@@ -106,6 +107,20 @@ def test_model_is_not_pushed_over_the_versions_of_another_workload(push, tmp_pat
     ):
         push(blessed=1, keep=1)
     assert list((tmp_path / "serving").glob("[0-9]*")) == [there]
+
+
+def test_model_that_was_rolled_back_is_not_pushed_again(push, tmp_path):
+    base = tmp_path / "serving"
+    version = int(properties(push(blessed=1))[2])
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "saved_model.pb").write_bytes(b"before")
+    again = {"version": 1, "instead_of": version, "at": "2027-01-01", "by": "ann", "reason": "wrong fares"}
+    live = publish(other, base=base, provenance={"workload": "taxi", "republished": again})
+    with pytest.raises(ComponentError, match=r"was rolled back \(2027-01-01, ann, wrong fares\)") as raised:
+        push(blessed=1, keep=5)
+    assert f"rollback --to {version}" in raised.value.hint
+    assert version_store_at(str(base)).numbers()[-1] == live.version
 
 
 @pytest.mark.parametrize("blessed", [0, None])

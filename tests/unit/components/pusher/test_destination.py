@@ -1,8 +1,15 @@
 """Checks that a directory can take versions, before there is one."""
 
+import shutil
+
 import pytest
 
-from slipway.components.pusher.destination import find_other_workload, find_unwritable
+from slipway.components.pusher.destination import (
+    find_other_workload,
+    find_rollback,
+    find_unwritable,
+)
+from slipway.components.pusher.manifest import read_manifest
 from slipway.components.pusher.publish_to_folder import publish
 
 
@@ -46,3 +53,54 @@ def test_versions_of_another_workload_are_told_by_the_newest_one(tmp_path, pushe
 
 def test_place_without_versions_is_nobodys(tmp_path):
     assert find_other_workload(str(tmp_path / "none"), "taxi") == ""
+
+
+@pytest.fixture
+def history(tmp_path):
+    """Publishes models, each by its letter; with a version that it replaces, as a rollback does."""
+
+    def call(model, *, instead_of=None, **more):
+        folder = tmp_path / model
+        folder.mkdir(exist_ok=True)
+        (folder / "saved_model.pb").write_bytes(model.encode())
+        again = {"version": 1, "instead_of": instead_of, "at": "2027-01-01", "by": "ann", **more}
+        provenance = {"workload": "taxi", **({} if instead_of is None else {"republished": again})}
+        version = publish(folder, base=tmp_path / "serving", provenance=provenance).version
+        return version, read_manifest(tmp_path / "serving" / str(version)).model_digest
+
+    return call
+
+
+def test_models_that_rollbacks_took_out_of_service_are_found_until_the_next_push(history, tmp_path):
+    base = str(tmp_path / "serving")
+    assert find_rollback(base, "none") is None
+    _, oldest = history("a")
+    _, middle = history("b")
+    last, newest = history("c")
+    assert [find_rollback(base, each) for each in (oldest, middle, newest)] == [None] * 3
+
+    again, _ = history("b", instead_of=last)
+    assert find_rollback(base, newest)["instead_of"] == last
+    assert [find_rollback(base, each) for each in (oldest, middle)] == [None] * 2
+
+    history("a", instead_of=again)
+    assert [find_rollback(base, each)["instead_of"] for each in (middle, newest)] == [again, last]
+    assert find_rollback(base, oldest) is None
+
+    history("d")
+    assert [find_rollback(base, each) for each in (oldest, middle, newest)] == [None] * 3
+
+
+def test_model_whose_version_was_removed_is_known_by_the_digest_that_the_rollback_noted(history, tmp_path):
+    base = tmp_path / "serving"
+    history("a")
+    last, newest = history("b")
+    history("a", instead_of=last, instead_of_model=newest)
+    shutil.rmtree(base / str(last))
+    assert find_rollback(str(base), newest)["instead_of"] == last
+
+
+@pytest.mark.parametrize("replaced", [0, -1, 2**62])
+def test_version_that_no_rollback_can_have_replaced_ends_the_search(history, tmp_path, replaced):
+    history("a", instead_of=replaced)
+    assert find_rollback(str(tmp_path / "serving"), "another") is None
