@@ -153,8 +153,7 @@ class PredictFile(beam.DoFn):
         self._model: LoadedModel | None = None
 
     def setup(self) -> None:
-        """Load the model, once per worker."""
-        self._model = LoadedModel(Path(self._model_folder))
+        """Open the log, once per worker."""
         self._requests = self._logged.begin() if self._logged else None
 
     def teardown(self) -> None:
@@ -164,11 +163,11 @@ class PredictFile(beam.DoFn):
 
     def process(self, task: InputTask) -> Iterator[None]:
         """Write the file's predictions and rejects, and a report beside them for `predict_files`."""
-        assert self._model is not None  # noqa: S101  (Beam calls setup first)
         report: Mapping[str, object]
         try:
-            counts = self._predict(task, self._model)
-            report = asdict(counts)
+            if self._model is None:  # once per worker, and here, so that its error is reported
+                self._model = LoadedModel(Path(self._model_folder))
+            report = asdict(self._predict(task, self._model))
         except SlipwayError as error:
             # Passed as a value: Beam would turn an exception into the text of a traceback.
             is_input = isinstance(error, InputError)

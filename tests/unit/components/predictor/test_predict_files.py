@@ -212,6 +212,18 @@ def test_error_of_the_input_is_distinguished_from_one_of_the_model(monkeypatch, 
     assert json.loads(path.read_text(encoding="utf-8")) == told
 
 
+def test_model_that_cannot_be_loaded_is_an_error_in_words(monkeypatch, tmp_path):
+    def load(folder):
+        raise ComponentError(f"{folder} cannot be loaded", hint="push the model again")
+
+    monkeypatch.setattr(predicting, "LoadedModel", load)
+    step = PredictFile("model", str(tmp_path), lambda _task: [])
+    step.setup()
+    list(step.process(InputTask(0, "rows.csv", 1)))
+    [path] = tmp_path.glob("*.report")
+    assert json.loads(path.read_text(encoding="utf-8"))["error"] == "model cannot be loaded"
+
+
 def test_full_disk_is_reported_and_the_begin_of_the_predictions_goes(report, tmp_path):
     predictions = tmp_path / "predictions-00000-of-00001.jsonl"
     predictions.symlink_to("/dev/full")
