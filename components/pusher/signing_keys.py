@@ -23,7 +23,9 @@ _MAKE = (
     "make a pair: openssl ecparam -genkey -name prime256v1 -noout -out signing.pem && chmod 600 signing.pem "
     "&& openssl ec -in signing.pem -pubout -out signing.pub"
 )
+_BEGIN = "-----BEGIN"
 _LARGEST_BYTES = 2**16
+_NO_FILE = (OSError, ValueError, RuntimeError)  # the last for `~somebody` without a home
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def read_signing_key(settings: SigningSettings, environment: Mapping[str, str] =
     path = settings.key or _variable("key_env", settings.key_env, environment)
     named = settings.password_env
     password = _variable("password_env", named, environment) if named else None
-    content = _read(path, "private")
+    content = _read(path, "private", source=_source(settings))
     if b"PUBLIC KEY" in content:
         raise ComponentError(f"{path} holds a public key; to sign, the private one is needed.", hint=_MAKE)
     try:
@@ -143,7 +145,7 @@ def readable_by_others(settings: SigningSettings, environment: Mapping[str, str]
         return ""
     try:
         mode = Path(path).expanduser().stat().st_mode
-    except (OSError, ValueError):
+    except _NO_FILE:
         return ""
     if not mode & (stat.S_IRWXG | stat.S_IRWXO):
         return ""
@@ -181,11 +183,25 @@ def _variable(setting: str, name: str, environment: Mapping[str, str]) -> str:
     return value
 
 
-def _read(path: str, kind: str) -> bytes:
+def _source(settings: SigningSettings) -> str:
+    """Return words for where the path is from if it may be the key itself, which no message may repeat."""
+    if not settings.key:
+        return f"the environment variable {settings.key_env}"
+    return "push.sign.key" if _BEGIN in settings.key else ""
+
+
+def _read(path: str, kind: str, *, source: str = "") -> bytes:
+    """Read a key's file; with a `source`, no error repeats the path."""
     try:
         with Path(path).expanduser().open("rb") as file:
             return file.read(_LARGEST_BYTES)
-    except (OSError, ValueError) as error:
+    except _NO_FILE as error:
+        if source:
+            told = getattr(error, "strerror", None) or "it is no path"
+            raise ComponentError(
+                f"The {kind} key's file that {source} names cannot be read: {told}.",
+                hint=f"{source} has to hold the path of the file, not the key itself; {_MAKE}",
+            ) from None  # it holds the path, too
         told = getattr(error, "strerror", None) or error
         raise ComponentError(
             f"The {kind} key {path} cannot be read: {told}.", hint=f"name another file, or {_MAKE}"

@@ -1,6 +1,7 @@
 """Keys from files: which are taken, and that nothing of a private one is told."""
 
 import hashlib
+import traceback
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
@@ -104,6 +105,29 @@ def test_missing_file_is_reported_with_how_to_make_one(tmp_path):
     assert "openssl ecparam -genkey" in refused.value.hint
     with pytest.raises(ComponentError, match=r"^The public key .* cannot be read: Is a directory"):
         read_verify_key(str(tmp_path))
+
+
+PEM = "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "content"),
+    [
+        (SigningSettings(key_env="SIGNING_KEY"), PEM),
+        (SigningSettings(key_env="SIGNING_KEY"), "c2VjcmV0" * 50),
+        (SigningSettings(key_env="SIGNING_KEY"), "~c2VjcmV0"),
+        (SigningSettings(key_env="SIGNING_KEY"), "c2VjcmV0\0"),
+        (SigningSettings(key=PEM), ""),
+    ],
+)
+def test_key_in_place_of_the_path_of_its_file_is_not_repeated(settings, content):
+    environment = {"SIGNING_KEY": content}
+    assert readable_by_others(settings, environment) == ""
+    with pytest.raises(ComponentError, match="cannot be read") as raised:
+        read_signing_key(settings, environment)
+    told = "".join(traceback.format_exception(raised.value))
+    assert "c2VjcmV0" not in f"{raised.value.message} {raised.value.hint} {told}"
+    assert "the path of the file, not the key itself" in raised.value.hint
 
 
 def test_private_key_that_others_may_read_is_warned_of(key_files):
