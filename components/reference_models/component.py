@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from tfx.types.standard_artifacts import Examples, TransformGraph
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
 from slipway.components.errors import ComponentError
+from slipway.components.example_records import in_pieces, records
+from slipway.components.reference_models.even_sample import even_sample
 from slipway.components.reference_models.fit import (
     Table,
     answers_of,
@@ -28,7 +31,8 @@ from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
 
 MAX_ROWS = 50_000
-"""The most rows to read per split; a reference needs no more, and must not outlast the network."""
+"""The most rows to take of a split, evenly; a reference needs no more, and must not outlast the network."""
+_PARSED_TOGETHER_ROWS = 4096
 
 
 @component
@@ -114,9 +118,8 @@ def _read(
     spec = {name: each for name, each in transform.transformed_feature_spec().items() if name not in unused}
     folders = artifact_utils.get_split_uris([examples], split)
     files = sorted(file for folder in folders for file in fileio.glob(f"{folder}/*"))
-    kind = "GZIP" if files and files[0].endswith(".gz") else ""
-    records = tf.data.TFRecordDataset(files, kind).take(MAX_ROWS).batch(4096)
-    batches = [tf.io.parse_example(batch, spec) for batch in records]
+    taken = even_sample(chain.from_iterable(chain.from_iterable(map(records, files))), most=MAX_ROWS)
+    batches = [tf.io.parse_example(some, spec) for some in in_pieces([taken], _PARSED_TOGETHER_ROWS)]
     read = {name: _joined([batch[name] for batch in batches]) for name in spec}
     columns, weights = rows_that_count(read, weight)
     if not any(map(len, columns.values())):

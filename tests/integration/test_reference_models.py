@@ -13,7 +13,7 @@ pytestmark = [
 ]
 
 
-def test_every_output_has_a_model_of_its_own_and_a_mean_beside_them(tmp_path):
+def test_every_output_has_a_model_of_its_own_and_a_mean_beside_them(tmp_path, monkeypatch):
     import tensorflow as tf
     import tensorflow_transform as tft
     from tfx.types.standard_artifacts import TransformGraph
@@ -77,3 +77,8 @@ def test_every_output_has_a_model_of_its_own_and_a_mean_beside_them(tmp_path):
     empty = tiny_examples({"train": rows, "eval": none}, into=tmp_path / "empty")
     with pytest.raises(ComponentError, match="the split eval has no rows whose weight is above 0"):
         made(tmp_path / "empty", empty)
+    monkeypatch.setattr("slipway.components.reference_models.component.MAX_ROWS", 20)
+    written = Path(made(tmp_path / "some", examples)["report"].uri, "report.json")
+    [few] = json.loads(written.read_text(encoding="utf-8")).values()
+    assert few["rows"] == 18, "of 20, two weigh nothing"
+    assert few["sport/auc"] > 0.99, "rows in the order of this label are taken from all of them"
