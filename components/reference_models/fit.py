@@ -105,8 +105,13 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
     Returns:
         float32 [rows, 1], the probability of class 1 or the number; for more than two classes [rows,
         classes].
+
+    Raises:
+        ComponentError: `logistic` is asked for, and a feature is NaN or infinite; trees take both.
     """
     train, rows = _without_texts(train), _without_texts(rows)
+    if name == "logistic":
+        _require_finite(train, rows)
     if task == "classes" and np.unique(train.labels).size == 1 and train.labels[0] in (0, 1):
         # scikit-learn cannot fit a single class; one of several labels may be so rare that train has only
         # one.
@@ -137,6 +142,19 @@ def _without_texts(table: Table) -> Table:
     }
     nothing = {"": np.zeros((len(table.labels), 1), np.float32)}
     return Table(kept or nothing, table.categories, table.labels, table.weights)
+
+
+def _require_finite(*tables: Table) -> None:
+    for table in tables:
+        for name, values in table.columns.items():
+            unfit = ~np.isfinite(values)
+            if unfit.any():
+                raise ComponentError(
+                    f"the feature {name} is {values[unfit][0]:g} in {unfit.any(axis=1).sum():,} of "
+                    f"{len(values):,} rows, and the reference model logistic needs numbers",
+                    hint="fill it in preprocessing_fn; or leave logistic out of evaluate.baselines "
+                    "(boosted_trees takes such rows)",
+                )
 
 
 def _linear(task: Task) -> tuple[Any, Any]:

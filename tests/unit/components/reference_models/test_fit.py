@@ -127,3 +127,13 @@ def test_label_is_one_number_or_the_place_of_a_one():
     for several in ([[1, 1], [0, 1]], [[0, 0], [0, 1]], [[2, 0], [0, 1]]):
         with pytest.raises(ComponentError, match="label 'y' has 2 numbers per row, but a reference"):
             label_of(np.array(several), "y")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_feature_that_a_linear_model_cannot_take_is_named(place, value):
+    tables = [table("two", rows=40), table("two", rows=40, seed=1)]
+    tables[place].columns["number"][[3, 5]] = value
+    with pytest.raises(ComponentError, match=f"the feature number is {value:g} in 2 of 40 rows") as raised:
+        answers_of("logistic", "classes", *tables, seed=1)
+    assert "preprocessing_fn" in raised.value.hint
