@@ -1,4 +1,4 @@
-"""Pads columns with any number of values per row to a fixed number, as models need them."""
+"""Pads columns with any number of values per row to the fixed number that models need, and finds padding."""
 
 from typing import Any
 
@@ -22,3 +22,15 @@ def as_ragged(column: Any) -> tf.RaggedTensor:
     if isinstance(column, tf.SparseTensor):
         return tf.RaggedTensor.from_sparse(column)
     return column if isinstance(column, tf.RaggedTensor) else tf.RaggedTensor.from_tensor(column)
+
+
+def until_last(present: tf.Tensor) -> tf.Tensor:
+    """Return a mask of the cells up to each row's last one that is not empty; those after it are padding.
+
+    An empty text or NaN before it is a value of the list, as it was in training: without it, those behind
+    would move to its place.
+
+    Args:
+        present: bool [rows, cells], false for cells that are empty.
+    """
+    return tf.cumsum(tf.cast(present, tf.int32), axis=1, reverse=True) > 0

@@ -7,8 +7,8 @@
 
 The first two take the columns of the schema's SERVING environment. In `serve_raw`, a column has the shape
 [rows, 1]; [rows, *shape] if the schema gives it a shape; or [rows, any] if a row holds a list of any length.
-NaN, "" or `EMPTY_INTEGER` marks an empty cell of an optional column, and pads lists that are shorter than the
-longest. Each tensor has the name of its column, whatever characters the name contains.
+NaN, "" or `EMPTY_INTEGER` marks an empty cell of an optional column, and pads, at their ends, lists that are
+shorter than the longest. Each tensor has the name of its column, whatever characters the name contains.
 """
 
 import re
@@ -23,6 +23,7 @@ from slipway.components.saved_model.input_names import rename_inputs, traced_nam
 from slipway.components.saved_model.signatures import SERVE_RAW
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, columns_of, is_multi_label
+from slipway.components.trainer.lists import until_last
 from slipway.components.trainer.pixels import model_input
 
 EMPTY_INTEGER = -(2**63)
@@ -141,9 +142,9 @@ class ServedModel(tf.Module):  # type: ignore[misc]
             return tf.reshape(column, [-1, *spec.shape])
         present = _present(column)
         if isinstance(spec, tf.io.RaggedFeature):
-            return tf.ragged.boolean_mask(column, present)
+            return tf.ragged.boolean_mask(column, until_last(present))
         if name in self._lists:
-            return tf.ragged.boolean_mask(column, present).to_sparse()
+            return tf.ragged.boolean_mask(column, until_last(present)).to_sparse()
         indices = tf.where(present)
         return tf.SparseTensor(indices, tf.gather_nd(column, indices), tf.shape(column, tf.int64))
 

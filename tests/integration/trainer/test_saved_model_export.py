@@ -122,6 +122,26 @@ def main(arguments):
     served.save(f"{arguments[0]}-normalised")
     ask = tf.saved_model.load(f"{arguments[0]}-normalised").signatures["serve_raw"]
     told["normalised"] = ask(x=tf.constant([[4.0], [6.0]]))["outputs"].numpy().tolist()
+    graph = tf.Module()
+    lists = tf.SparseTensorSpec([None, None])
+    first = lambda raw: {"x": tf.sparse.to_dense(tf.sparse.slice(raw["x"], [0, 0], [2, 2]), -1.0)}
+    graph.transform_fn = tf.function(first, input_signature=[{"x": lists}])
+    tf.saved_model.save(graph, f"{arguments[0]}-lists")
+
+    class Lists:
+        transform_savedmodel_dir = f"{arguments[0]}-lists"
+
+        def raw_feature_spec(self):
+            return {"x": tf.io.VarLenFeature(tf.float32)}
+
+    two = Feature(name="x", dtype="float32", shape=(2,), categories=None)
+    served = ServedModel(
+        model=lambda inputs, training: inputs["x"], transform=Lists(), features={"x": two},
+        serving_columns=["x"], list_columns=["x"],
+    )
+    nan = float("nan")
+    answered = served._signatures["serve_raw"](x=tf.constant([[nan, 5.0], [7.0, nan]]))["outputs"]
+    told["gap"] = [[str(value) for value in row] for row in answered.numpy().tolist()]
     print(json.dumps(told))
     return 0
 """
@@ -147,5 +167,6 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
     assert found.pop("owned") == ""
     assert found.pop("noisy").startswith("the model draws random numbers while it answers (noise), so no two")
     assert found.pop("normalised") == [[0.0], [2.0]], "the mean and variance are those of the loaded weights"
+    assert found.pop("gap") == [["nan", "5.0"], ["7.0", "-1.0"]], "as in training; padding is at the end"
     assert found.pop("dropout") == 1, "a model is asked with training=False, whatever a layer was called with"
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}

@@ -34,3 +34,13 @@ def test_columns_of_one_value_are_filled_and_dense_ones_stay():
     assert padded_lists(empty, length=1, padding=-1.0).numpy().tolist() == [[-1], [-1]]
     dense = tf.constant([[1, 2], [3, 4]], tf.int64)
     assert padded_lists(dense, length=2, padding=0).numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_padding_of_a_list_is_at_its_end_and_an_empty_value_before_it_keeps_its_place():
+    import tensorflow as tf
+
+    from slipway.components.trainer.lists import until_last
+
+    column = tf.constant([["a", "", "b", ""], ["", "", "", ""], ["", "", "", "c"]])
+    kept = tf.ragged.boolean_mask(column, until_last(column != "")).to_list()
+    assert kept == [[b"a", b"", b"b"], [], [b"", b"", b"", b"c"]]
