@@ -6,8 +6,9 @@ are added until the part's loss has not fallen for some rounds. Then both are fi
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -148,7 +149,7 @@ def grow(
         tell: receives a line of progress now and then.
 
     Raises:
-        ComponentError: the label is the same in every row.
+        ComponentError: the label is the same in every row, or there are too few rows.
     """
     require_two_values(labels)
     with _threads_for(len(labels)):
@@ -188,7 +189,7 @@ def _grown(
 ) -> Grown:
     with_linear = linear is not None or len(labels) <= growth.linear_rows
     hot = columns.one_hot(matrix) if with_linear and linear is None else None
-    parts = list(_parts(len(labels), labels, growth))
+    parts = held_out_parts(labels, growth)
     rounds: list[int] = []
     losses = dict.fromkeys(SHARES if with_linear else (1.0,), 0.0)
     for number, held in enumerate(parts, 1):
@@ -259,14 +260,26 @@ def _losses(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> Sc
     return found
 
 
-def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.NDArray[np.bool_]]:
-    """Yield masks of the rows to hold out together; the more rows, the fewer parts."""
+def held_out_parts(labels: npt.NDArray[Any], growth: Growth) -> list[npt.NDArray[np.bool_]]:
+    """Return masks of the rows to hold out together; the more rows, the fewer parts.
+
+    A part is passed over, and the next one held out in its place, if the other rows are all of one class:
+    there is nothing to learn from them.
+
+    Raises:
+        ComponentError: there are too few rows.
+    """
+    rows = len(labels)
     count, times = (5, 5) if rows < 5_000 else (4, 2) if rows < 20_000 else (6, 1)
     part = part_of(labels, growth, count=count)
-    for number in range(times):
-        held = part == number
-        if len(np.unique(labels[~held])) > 1:
-            yield held
+    parts = (part == number for number in range(count))
+    found = list(islice((held for held in parts if held.any() and len(np.unique(labels[~held])) > 1), times))
+    if not found:
+        raise ComponentError(
+            f"boosted trees learn from some rows and are judged by others; the train split has {rows} only",
+            hint="train on more rows, or a network: train.model names it",
+        )
+    return found
 
 
 def part_of(labels: npt.NDArray[Any], growth: Growth, *, count: int) -> npt.NDArray[np.int64]:

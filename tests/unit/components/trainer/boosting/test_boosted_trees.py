@@ -9,6 +9,7 @@ from slipway.components.trainer.boosting.growing import (
     Growth,
     grow,
     has_rare_class,
+    held_out_parts,
     loss_of,
     part_of,
     scores_of,
@@ -172,6 +173,24 @@ def test_a_block_is_of_neighbours_and_each_part_has_some_from_everywhere():
     assert np.bincount(part).tolist() == [200] * 5
     assert (np.diff(part) != 0).sum() < 50
     assert part_of(np.zeros(3), _growth(None, held_out="blocks"), count=5).shape == (3,)
+
+
+@pytest.mark.parametrize(("rows", "times"), [(25, 5), (6_000, 2), (24_000, 1)])
+@pytest.mark.parametrize("held_out", ["rows", "blocks"])
+def test_a_class_of_one_row_is_never_held_out_as_a_whole(rows, times, held_out):
+    growth = _growth(2, held_out=held_out)
+    for place in range(0, rows, rows // 25):
+        labels = (np.arange(rows) == place).astype(float)
+        found = held_out_parts(labels, growth)
+        assert len(found) == min(times, 4 if rows < 5_000 else times)
+        assert all(held.any() and not held[place] for held in found)
+
+
+def test_few_rows_are_held_out_one_by_one_and_too_few_are_refused():
+    found = held_out_parts(np.array([0.0, 1.0, 2.0]), _growth(None))
+    assert [held.sum() for held in found] == [1, 1, 1], "no part is of no row, which scikit-learn refuses"
+    with pytest.raises(ComponentError, match="the train split has 2 only"):
+        held_out_parts(np.array([0.0, 1.0]), _growth(2))
 
 
 def test_another_way_to_hold_out_is_refused():
