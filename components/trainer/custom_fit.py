@@ -61,8 +61,12 @@ class Rows:
 
 
 def has_custom_fit(dotted_path: str) -> bool:
-    """Return True if the module of `build_model` defines or imports a `fit` of this kind."""
-    return parameters_of(dotted_path, FIT) is not None and not has_custom_loop(dotted_path)
+    """Return True if the module of `build_model` defines or imports a `fit` of this kind.
+
+    Raises:
+        ComponentError: see `has_custom_loop`.
+    """
+    return not has_custom_loop(dotted_path) and parameters_of(dotted_path, FIT) is not None
 
 
 def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from slipway.components.errors import ComponentError
+from slipway.components.parsed_source import parsed_source
 from slipway.components.trainer.user_model import source_file
 
 FIT = "fit"
@@ -58,35 +59,56 @@ def parameters_of(dotted_path: str, name: str, *, imports: int = _MOST_IMPORTS) 
         function = getattr(importlib.import_module(module), name, None)
         return tuple(inspect.signature(function).parameters) if callable(function) else None
     found: tuple[str, ...] | None = None
-    for statement in ast.parse(source.read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == name:
+    package = module if source.name == "__init__.py" else module.rpartition(".")[0]
+    tree = parsed_source(source.read_bytes())
+    for statement in _outer_nodes(tree):
+        if isinstance(statement, ast.FunctionDef) and statement.name == name and statement in tree.body:
             found = tuple(each.arg for each in (*statement.args.posonlyargs, *statement.args.args))
         elif isinstance(statement, ast.ImportFrom):
             for alias in statement.names:
                 if (alias.asname or alias.name) == name:
-                    package = module if source.name == "__init__.py" else module.rpartition(".")[0]
-                    found = _imported(statement, alias.name, package=package, imports=imports)
+                    found = _imported(statement, alias.name, package=package, imports=imports) or ()
+                elif alias.name == "*" and _is_near(_module_of(statement, package), module):
+                    found = _imported(statement, name, package=package, imports=imports) or found
     return found
 
 
-def _imported(statement: ast.ImportFrom, name: str, *, package: str, imports: int) -> tuple[str, ...]:
+def _is_near(module: str, own: str) -> bool:
+    """Return True if looking for a module imports no package of others, such as Keras."""
+    return "." not in module or module.partition(".")[0] in (own.partition(".")[0], "slipway")
+
+
+def _module_of(statement: ast.ImportFrom, package: str) -> str:
     above = package.split(".")[: len(package.split(".")) - statement.level + 1] if statement.level else []
-    module = ".".join([*above, *([statement.module] if statement.module else [])])
+    return ".".join([*above, *([statement.module] if statement.module else [])])
+
+
+def _imported(statement: ast.ImportFrom, name: str, *, package: str, imports: int) -> tuple[str, ...] | None:
+    """Return the parameters of a function in the module that a statement imports from; None: not known."""
+    module = _module_of(statement, package)
     if not imports:
-        return ()
+        return None
     try:
-        return parameters_of(f"{module}.{name}", name, imports=imports - 1) or ()
-    except (ComponentError, ValueError, OSError):
-        return ()
+        return parameters_of(f"{module}.{name}", name, imports=imports - 1)
+    except (ComponentError, ValueError, OSError, SyntaxError):
+        return None
 
 
 def has_custom_loop(dotted_path: str) -> bool:
     """Return True if there is a `fit(model, data, context)`, known by its second and third parameter.
 
     Raises:
-        ComponentError: the parameters are neither those of a loop nor those of a fit of all rows.
+        ComponentError: the parameters are neither those of a loop nor those of a fit of all rows; or the
+            module binds the name otherwise than by a function or an import, which would go unnoticed.
     """
-    parameters = parameters_of(dotted_path, FIT) or ()
+    known = parameters_of(dotted_path, FIT)
+    if known is None and _defines(dotted_path, FIT):
+        raise ComponentError(
+            f"{dotted_path.rpartition('.')[0]}.{FIT} is not a function that the module's source shows",
+            hint="write def fit(model, rows, hyperparameters), or fit(model, data, context), at the module's "
+            "top level, or import it by its name: from MODULE import fit; or rename it",
+        )
+    parameters = known or ()
     told = parameters[1:3]
     if told != (DATA, CONTEXT) and {DATA, CONTEXT} & set(told):
         raise ComponentError(
@@ -115,14 +137,22 @@ def has_custom_callbacks(dotted_path: str) -> bool:
 
 
 def _defines(dotted_path: str, name: str) -> bool:
-    """Return True if the module's source binds the name other than by an import."""
+    """Return True if the module's source binds the name other than by an import, and not to None."""
     source = source_file(dotted_path)
     if source.suffix != ".py":
         return False
+    nodes = list(_outer_nodes(parsed_source(source.read_bytes())))
+    set_to_none = [
+        target
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        for target in node.targets
+    ]
     return any(
         (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
-        for node in _outer_nodes(ast.parse(source.read_text(encoding="utf-8")))
+        for node in nodes
+        if node not in set_to_none
     )
 
 

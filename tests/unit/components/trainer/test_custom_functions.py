@@ -49,6 +49,39 @@ def test_an_imported_loop_is_followed_to_its_source(module):
     assert has_custom_loop(path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from trees import *",
+        "try:\n    from trees import fit\nexcept ImportError:\n    fit = None",
+        "from trees import *\nfrom keras.ops import *\nfrom starred import *",
+    ],
+)
+def test_a_fit_is_found_however_it_is_imported(module, text):
+    module("trees", "def fit(model, rows, hyperparameters): ...")
+    path = module("starred", f"{text}\n{BUILD}")
+    assert parameters_of(path, "fit") == ("model", "rows", "hyperparameters")
+    path = module("bare", f"from no_such_package.part import *\nfrom no_such_module import *\n{BUILD}")
+    assert parameters_of(path, "fit") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["fit = trees.fit", "if True:\n    def fit(model, rows, hyperparameters): ...", "class fit: ..."]
+)
+def test_a_fit_that_would_go_unnoticed_is_refused(module, text):
+    with pytest.raises(ComponentError, match=r"bound\.fit is not a function that the module's source shows"):
+        has_custom_loop(module("bound", f"import trees\n{BUILD}{text}\n"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
+def test_source_is_read_in_its_own_encoding(tmp_path, module, encoding):
+    path = module("encoded", BUILD)
+    text = f"# coding: {encoding}\n# é\ndef fit(model, data, context): ...\n{BUILD}"
+    (tmp_path / "encoded.py").write_text(text, encoding=encoding)
+    assert has_custom_loop(path)
+    assert not has_custom_callbacks(path)
+
+
 def test_what_is_imported_from_nowhere_or_in_a_circle_has_unknown_parameters(module):
     assert parameters_of(module("lost", "from no_such_module import fit"), "fit") == ()
     module("left", "from right import fit")
