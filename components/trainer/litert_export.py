@@ -20,6 +20,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from slipway.components.errors import ComponentError
+from slipway.components.saved_model.input_names import traced_names
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.loop.callback import numbers_of
 from slipway.components.trainer.settings.export import ExportKind, Exports
@@ -145,12 +146,17 @@ def _keras_predict(model: Any) -> Predict:
 def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -> tuple[str, bytes, Predict]:
     if quantized:
         _require_finite(trained.model, name)
+    # As in a SavedModel, not every feature's name is valid in Python and in a graph.
+    traced = traced_names(list(trained.features))
     specs = {
-        feature.name: tf.TensorSpec([None, *feature.shape], feature.model_dtype, name=feature.name)
-        for feature in trained.features.values()
+        traced[key]: tf.TensorSpec([None, *feature.shape], feature.model_dtype, name=traced[key])
+        for key, feature in trained.features.items()
     }
 
-    function = tf.function(lambda inputs: trained.model(inputs, training=False)).get_concrete_function(specs)
+    def answer(inputs: Mapping[str, tf.Tensor]) -> Any:
+        return trained.model({key: inputs[each] for key, each in traced.items()}, training=False)
+
+    function = tf.function(answer).get_concrete_function(specs)
     # Freeze weights into constants: the calibration of int8 cannot read variables.
     frozen = convert_variables_to_constants_v2(function)
     names = [tensor.name.partition(":")[0] for tensor in frozen.inputs]
@@ -168,7 +174,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
         if quantized:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if calibrated:
-            some = {key: values[:CALIBRATION_ROWS] for key, values in trained.calibration.items()}
+            some = {traced[key]: trained.calibration[key][:CALIBRATION_ROWS] for key in traced}
             converter.representative_dataset = lambda: ((_SIGNATURE, row) for row in _batches(some, 1))
         try:
             content: bytes = converter.convert()
@@ -177,7 +183,25 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
                 f"the model does not convert to LiteRT: {_why_not(str(error))}",
                 hint="leave litert out of train.exports, or replace the layer",
             ) from error
+    content = _with_names(content, {each: key for key, each in traced.items() if each != key})
     return name, content, _litert_predict(content)
+
+
+def _with_names(content: bytes, names: Mapping[str, str]) -> bytes:
+    """Return a LiteRT model whose signature has other names for its inputs.
+
+    Args:
+        names: from each input to its new name; a missing input keeps its name.
+    """
+    if not names:
+        return content
+    from tensorflow.lite.tools import flatbuffer_utils
+
+    model = flatbuffer_utils.convert_bytearray_to_object(bytearray(content))
+    for signature in model.signatureDefs:
+        for each in signature.inputs:
+            each.name = names.get(each.name.decode(), each.name.decode()).encode()
+    return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
 
 
 def _require_finite(model: Any, name: str) -> None:

@@ -204,3 +204,24 @@ def test_model_whose_metrics_cannot_be_copied_is_refused(digits, tmp_path):
     model.compile(loss=lambda y, p: keras.ops.mean(p))
     with pytest.raises(ComponentError, match="needs a loss and metrics that Keras can copy"):
         write_exports(replace(digits, model=model), ["litert"], str(tmp_path))
+
+
+@pytest.mark.parametrize("names", [["2019", "Trip Miles", "größe"], ["A", "a", "class"]])
+def test_features_keep_their_names_whatever_stands_in_these(names, tmp_path):
+    import keras
+    import tensorflow as tf
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    features = {name: Feature(name=name, dtype="float32") for name in names}
+    inputs = {name: keras.Input((1,), name=name) for name in names}
+    # Each feature has a digit of its own in the answer.
+    model = keras.Model(inputs, sum(2.0**place * inputs[name] for place, name in enumerate(names)))
+    model.compile(loss="mse")
+    rows = {name: np.eye(3, dtype="float32")[:, [place]] for place, name in enumerate(names)}
+    labels = np.array([[1.0], [2.0], [4.0]], "float32")
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    [found] = write_exports(some, ["litert"], str(tmp_path))["exports"]
+    assert found["metrics"]["loss"] == 0
+    signatures = tf.lite.Interpreter(str(tmp_path / found["file"])).get_signature_list()
+    assert signatures["serving_default"]["inputs"] == sorted(names)
