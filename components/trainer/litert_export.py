@@ -111,7 +111,11 @@ def _judge(
     model: Any, labels: npt.NDArray[Any], weights: npt.NDArray[Any] | None
 ) -> Callable[[npt.NDArray[Any]], dict[str, float]]:
     """Return a function that computes the model's own loss and metrics from predictions of these rows."""
-    same = keras.Sequential([keras.Input(model.output.shape[1:]), keras.layers.Identity(dtype="float32")])
+    [answer] = keras.tree.flatten(model.output)
+    given = keras.Input(answer.shape[1:])
+    # In a list or a mapping if the model's is, by whose names a loss and metrics may be given.
+    told = keras.tree.pack_sequence_as(model.output, [keras.layers.Identity(dtype="float32")(given)])
+    same = keras.Model(given, told)
     try:
         same.compile_from_config(model.get_compile_config())
     except Exception as error:  # custom objects may fail in any way
@@ -137,8 +141,8 @@ def _batches(rows: Rows, size: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
 
 def _keras_predict(model: Any) -> Predict:
     def predict(rows: Rows) -> npt.NDArray[Any]:
-        answers = [model(batch, training=False) for batch in _batches(rows, BATCH_ROWS)]
-        return np.concatenate([keras.ops.convert_to_numpy(answer) for answer in answers])
+        told = [keras.tree.flatten(model(batch, training=False)) for batch in _batches(rows, BATCH_ROWS)]
+        return np.concatenate([keras.ops.convert_to_numpy(answer) for [answer] in told])
 
     return predict
 
@@ -220,6 +224,10 @@ def _why_not(told: str) -> str:
     return f"it has no {', '.join(lacking)}" if lacking else told.strip().splitlines()[0]
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def _litert_predict(content: bytes) -> Predict:
     def predict(rows: Rows) -> npt.NDArray[Any]:
         with warnings.catch_warnings():
@@ -231,7 +239,13 @@ def _litert_predict(content: bytes) -> Predict:
 
 
 def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
-    model = keras.models.clone_model(trained.model)
+    try:
+        model = keras.models.clone_model(trained.model)
+    except Exception as error:  # a class of the user's may fail in any way
+        raise ComponentError(
+            f"train.exports: keras_int8 cannot be written: the model cannot be copied: {_first_line(error)}",
+            hint="leave keras_int8 out of train.exports, or give the model class get_config and from_config",
+        ) from error
     model.set_weights(trained.model.get_weights())
     take_inputs_by_name(model)
     with warnings.catch_warnings():

@@ -225,3 +225,43 @@ def test_features_keep_their_names_whatever_stands_in_these(names, tmp_path):
     assert found["metrics"]["loss"] == 0
     signatures = tf.lite.Interpreter(str(tmp_path / found["file"])).get_signature_list()
     assert signatures["serving_default"]["inputs"] == sorted(names)
+
+
+@pytest.mark.parametrize("form", [lambda answer: [answer], lambda answer: {"tip": answer}])
+def test_single_answer_may_stand_in_a_list_or_a_mapping(form, tmp_path):
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    size = keras.Input((1,), name="size")
+    model = keras.Model({"size": size}, form(keras.layers.Dense(1, name="tip")(size)))
+    model.compile(loss=form("mse"), metrics=form(["mae"]))
+    rows, labels = {"size": np.arange(4.0, dtype="float32")[:, None]}, np.ones((4, 1), "float32")
+    features = {"size": Feature(name="size", dtype="float32")}
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    told = write_exports(some, ["litert", "keras_int8"], str(tmp_path))
+    assert told["metrics"] == pytest.approx(model.evaluate(rows, labels, verbose=0, return_dict=True))
+    assert told["exports"][0]["change"] == pytest.approx({"loss": 0, "mae": 0}, abs=1e-6)
+
+
+def test_model_of_a_class_that_keras_cannot_copy_is_refused_in_words(tmp_path):
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.last = keras.layers.Dense(1)
+
+        def call(self, inputs):
+            return self.last(inputs["size"])
+
+    rows, labels = {"size": np.ones((4, 1), "float32")}, np.ones((4, 1), "float32")
+    model = Own()
+    model.compile(loss="mse")
+    model({"size": keras.KerasTensor((None, 1))})
+    features = {"size": Feature(name="size", dtype="float32")}
+    own = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    with pytest.raises(ComponentError, match="keras_int8 cannot be written: the model cannot be copied"):
+        write_exports(own, ["litert", "keras_int8"], str(tmp_path))
