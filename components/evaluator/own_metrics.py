@@ -109,6 +109,23 @@ def own_metrics(config: EvalConfig) -> list[OwnMetric]:
     return found
 
 
+def weighed_alike(weights: Any, config: EvalConfig) -> Any:
+    """Return the weights of a batch, those of the baseline as the candidate's: only the models are to differ.
+
+    The baseline may have been trained before there were weights, or with others.
+
+    Args:
+        weights: by the name of the model, as TensorFlow Model Analysis finds them in what each model's own
+            transform gives; anything else, as of one model, is returned as it is.
+        config: with the names that its models have there.
+    """
+    names = {model.is_baseline: model.name for model in config.model_specs}
+    is_pair = len(config.model_specs) == len(names) == 2
+    if not is_pair or not isinstance(weights, Mapping) or names[False] not in weights:
+        return weights
+    return {**weights, names[True]: weights[names[False]]}
+
+
 def require_metrics(
     metrics: Sequence[OwnMetric], *, kinds: tuple[type, ...], taken: Mapping[str, type]
 ) -> None:

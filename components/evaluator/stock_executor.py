@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
@@ -22,6 +23,7 @@ from slipway.components.evaluator.own_metrics import (
     own_metrics,
     require_metrics,
     require_results,
+    weighed_alike,
 )
 
 KINDS = (tfma.metrics.Metric, tf_keras.metrics.Metric, tf_keras.losses.Loss)
@@ -33,7 +35,7 @@ class CheckedExecutor(StockExecutor):
 
     Unchecked, TensorFlow Model Analysis silently prefers its own class of the same name to the user's, and
     ignores a metric that gives no result. A slice is by the raw column, even if a transformed one has its
-    name.
+    name. Both models are measured with the candidate's weights.
     """
 
     def Do(  # noqa: N802  (TFX's name)
@@ -50,7 +52,7 @@ class CheckedExecutor(StockExecutor):
         metrics = [] if _is_apart(exec_properties) else _of_the_user(input_dict, exec_properties)
         require_metrics(metrics, kinds=KINDS, taken=registered_metrics())
         try:
-            with _slices_of_raw_columns(), _unknown_labels_of_no_weight():
+            with _slices_of_raw_columns(), _weights_and_labels_as_ours():
                 super().Do(input_dict, output_dict, exec_properties)
         except Exception as error:
             if not metrics:
@@ -133,24 +135,28 @@ def known_where_weightless(labels: Any, weights: Any) -> Any:
     return np.where(unknown, 0, labels).astype(labels.dtype) if unknown.any() else labels
 
 
-def _with_known_labels(extracts: Mapping[str, Any]) -> dict[str, Any]:
-    labels, weights = (extracts.get(key) for key in (constants.LABELS_KEY, constants.EXAMPLE_WEIGHTS_KEY))
-    return {**extracts, constants.LABELS_KEY: known_where_weightless(labels, weights)}
+def _as_ours(extracts: Mapping[str, Any], config: Any) -> dict[str, Any]:
+    """Return the extracts of a batch with weights and labels as our own pass over the rows takes them."""
+    if constants.EXAMPLE_WEIGHTS_KEY not in extracts:
+        return dict(extracts)
+    weights = weighed_alike(extracts[constants.EXAMPLE_WEIGHTS_KEY], config)
+    labels = known_where_weightless(extracts.get(constants.LABELS_KEY), weights)
+    return {**extracts, constants.EXAMPLE_WEIGHTS_KEY: weights, constants.LABELS_KEY: labels}
 
 
 @beam.ptransform_fn
-def _ExtractWeights(extracts: Any, theirs: Any) -> Any:  # noqa: N802  (Beam's names of transforms)
-    return extracts | "Weights" >> theirs | "KnownLabels" >> beam.Map(_with_known_labels)
+def _ExtractWeights(extracts: Any, theirs: Any, config: Any) -> Any:  # noqa: N802  (Beam's names of transforms)
+    return extracts | "Weights" >> theirs | "AsOurs" >> beam.Map(partial(_as_ours, config=config))
 
 
 @contextlib.contextmanager
-def _unknown_labels_of_no_weight() -> Iterator[None]:
-    """Make TensorFlow Model Analysis go on from `known_where_weightless`, once it has the weights."""
+def _weights_and_labels_as_ours() -> Iterator[None]:
+    """Make TensorFlow Model Analysis go on from `_as_ours`, once it has the weights."""
     theirs = example_weights_extractor.ExampleWeightsExtractor
 
     def ours(eval_config: Any) -> Any:
         found = theirs(eval_config)
-        return found._replace(ptransform=_ExtractWeights(found.ptransform))
+        return found._replace(ptransform=_ExtractWeights(found.ptransform, eval_config))
 
     example_weights_extractor.ExampleWeightsExtractor = ours
     try:

@@ -74,12 +74,12 @@ def saved(tfx):
     """Writes a model that answers what stands in a column; it transforms `kind`, too, as many models do."""
     tf = tfx.tf
 
-    def save(folder, column, *, outputs, labels, label_dtype=tf.float32, called="label"):
+    def save(folder, column, *, outputs, labels, label_dtype=tf.float32, called="label", weighed_by="weight"):
         floats = {column: tf.io.FixedLenFeature([outputs], tf.float32)}
         both = {
             "label": tf.io.FixedLenFeature([labels], tf.float32),
             "whole": tf.io.FixedLenFeature([1], tf.int64),
-            "weight": tf.io.FixedLenFeature([1], tf.float32, default_value=[1.0]),
+            weighed_by: tf.io.FixedLenFeature([1], tf.float32, default_value=[1.0]),
         }
         spec = [tf.TensorSpec([None], tf.string, name="examples")]
         module = tf.Module()
@@ -94,7 +94,7 @@ def saved(tfx):
             as_text = label_dtype == tf.string
             label = tf.strings.as_string(found["label"]) if as_text else tf.cast(found["label"], label_dtype)
             bucket = {"bucket": found["whole"] % 3, "other": found["whole"], "kind": found["whole"] + 40}
-            return {called: label, "weight": found["weight"], **bucket}
+            return {called: label, "weight": found[weighed_by], **bucket}
 
         module.serve, module.transform = serve, transform
         model = tfx.artifacts.Model()
@@ -912,6 +912,27 @@ def test_own_metrics_leave_out_rows_of_no_weight_whose_label_is_no_number(
     for name, values in wanted.candidate.items():
         for metric in ("number/gain", "number/above"):
             assert found.candidate[name][metric] == values[metric]
+
+
+def test_own_metrics_of_both_models_are_measured_with_the_candidate_s_weights(
+    saved, with_own, evaluate, tmp_path
+):
+    from slipway.components.model_gate.evaluation import read_evaluation
+    from slipway.pipeline.testing import tiny_examples
+
+    _, _, label, answer, _ = CASES["binary"]
+    rows = made_rows(1, 1, label=label, answer=answer, count=40)
+    examples = tiny_examples({"train": [], "eval": rows}, into=tmp_path)
+    alike = {"outputs": 1, "labels": 1}
+    models = {
+        "candidate": saved(tmp_path / "candidate", "candidate", **alike),
+        "baseline": saved(tmp_path / "baseline", "candidate", weighed_by="what_no_row_has", **alike),
+    }
+    config = with_own([], more={"weight": "weight"}, above=("Above", {"cut": 0.6}))
+    found = read_evaluation(str(evaluate(examples, config, models)))
+    above = sum(row["weight"][0] for row in rows if row["candidate"][0] > 0.6)
+    for model in (found.candidate, found.baseline):
+        assert model["overall"]["above"] == pytest.approx(above)
 
 
 def test_metrics_of_several_outputs_are_kept_by_output(heads, evaluate):

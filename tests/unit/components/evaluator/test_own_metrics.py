@@ -1,7 +1,7 @@
 """Rules for a user's own metrics; TFMA's part is in tests/integration/evaluator/test_parity.py."""
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -13,6 +13,7 @@ from slipway.components.evaluator.own_metrics import (
     require_new_names,
     require_results,
     unsupported_failure,
+    weighed_alike,
 )
 
 
@@ -160,3 +161,18 @@ def test_a_result_in_the_place_of_another_is_refused():
             f"the metric gain (mine_of_a_test.Gain) gives a result called sold/{name}, which is the name of "
             "another metric"
         )
+
+
+def models(*names):
+    return SimpleNamespace(
+        model_specs=[SimpleNamespace(name=name, is_baseline=name == "baseline") for name in names]
+    )
+
+
+def test_baseline_has_the_candidate_s_weights_whether_it_gives_others_or_none():
+    pair, wanted = models("candidate", "baseline"), {"candidate": [1, 2], "baseline": [1, 2]}
+    assert weighed_alike({"candidate": [1, 2], "baseline": [3, 3]}, pair) == wanted
+    assert weighed_alike({"candidate": [1, 2]}, pair) == wanted
+    assert weighed_alike({"baseline": [3, 3]}, pair) == {"baseline": [3, 3]}
+    assert weighed_alike([1, 2], models("")) == [1, 2]
+    assert weighed_alike({"a": [1], "b": [2]}, models("a", "b")) == {"a": [1], "b": [2]}
