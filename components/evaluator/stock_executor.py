@@ -28,6 +28,7 @@ from slipway.components.evaluator.own_metrics import (
 
 KINDS = (tfma.metrics.Metric, tf_keras.metrics.Metric, tf_keras.losses.Loss)
 """Base classes that TensorFlow Model Analysis accepts for a custom metric."""
+_MOST_SQUARED = 1e18
 
 
 class CheckedExecutor(StockExecutor):
@@ -114,7 +115,8 @@ def _slices_of_raw_columns() -> Iterator[None]:
 def known_where_weightless(labels: Any, weights: Any) -> Any:
     """Return labels with 0 for each that is NaN or infinite in a row of weight 0, as of one without a label.
 
-    A metric that multiplies by the weight would be NaN for all rows: 0 times NaN is NaN.
+    A metric that multiplies by the weight would be NaN for all rows: 0 times NaN is NaN. So it would be with
+    a number whose square float32 does not hold.
 
     Args:
         labels: an array [batch, ...], or such arrays by model or output; others are returned as they are.
@@ -131,7 +133,7 @@ def known_where_weightless(labels: Any, weights: Any) -> Any:
     if not is_array or labels.dtype.kind != "f" or not labels.ndim or weights.size != len(labels):
         return labels
     is_weightless = (weights == 0).reshape(-1, *[1] * (labels.ndim - 1))
-    unknown = is_weightless & ~np.isfinite(labels)
+    unknown = is_weightless & ~(np.abs(labels) <= _MOST_SQUARED)
     return np.where(unknown, 0, labels).astype(labels.dtype) if unknown.any() else labels
 
 

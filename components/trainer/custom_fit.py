@@ -226,10 +226,12 @@ def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
     from slipway.components.trainer.input.arrays import eval_batches
     from slipway.components.trainer.input.targets import Targets, with_known_labels
     from slipway.components.trainer.loop.callback import numbers_of
-    from slipway.components.trainer.loss_labels import classes_of_codes
+    from slipway.components.trainer.loss_labels import classes_of_codes, hinged_outputs
 
     batches = eval_batches(rows, targets=Targets.for_evaluation(job), batch_size=max(job.batch_size, 1024))
     if job.weight:
-        batches = with_known_labels(batches, classes_of_codes(model, job.label))
+        batches = with_known_labels(
+            batches, classes_of_codes(model, job.label), hinged_outputs(model, job.label)
+        )
     found = model.evaluate(batches, verbose=0, return_dict=True)
     return numbers_of(found)

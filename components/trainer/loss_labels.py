@@ -23,6 +23,8 @@ _BROADCASTING = {
 """Keras' losses that compare number by number, and do not check that there are equally many."""
 _OF_A_YES = {"binary_crossentropy", "binary_focal_crossentropy"}
 _OF_CODES = "sparse_categorical_crossentropy"
+_HINGES = {"hinge", "squared_hinge"}
+"""Losses that take 0 for -1 in a batch in which every label is 0 or 1."""
 _CHOSEN_BY_THE_DATA = {"crossentropy", "ce"}
 """Names for which Keras chooses one of three losses when it sees the first batch."""
 _OVERRIDABLE = ("train_step", "compute_loss", "_compute_loss")
@@ -159,6 +161,19 @@ def classes_of_codes(model: Any, label: Label) -> dict[str, int]:
         for each in _compared(model, label)
         if each.loss == _OF_CODES and each.shape and each.shape[-1] is not None and _is_plain(each.settings)
     }
+
+
+def hinged_outputs(model: Any, label: Label) -> frozenset[str]:
+    """Return the outputs of which one label changes what the loss makes of the others of its batch.
+
+    Args:
+        model: compiled and built.
+        label: see `labels`.
+
+    Returns:
+        Their names; "" for the only one.
+    """
+    return frozenset(each.output for each in _compared(model, label) if each.loss in _HINGES)
 
 
 def _require_numbers(compared: _Compared, split: str, found: LabelRange) -> None:

@@ -155,7 +155,12 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.loop.fit import Input, fit
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
-    from slipway.components.trainer.loss_labels import classes_of_codes, require_equal_shapes, require_labels
+    from slipway.components.trainer.loss_labels import (
+        classes_of_codes,
+        hinged_outputs,
+        require_equal_shapes,
+        require_labels,
+    )
     from slipway.components.trainer.unsaved_state import UnsavedState
 
     if job.compute.backend == "jax":
@@ -194,10 +199,10 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     }
     emit("start", **facts)
     is_in_blocks = takes_blocks(model, devices) and not is_custom_loop and not job.buckets.lengths
-    classes = classes_of_codes(model, job.label)
+    classes, hinged = classes_of_codes(model, job.label), hinged_outputs(model, job.label)
 
     def known(batches: Any) -> Any:
-        return with_known_labels(batches, classes) if job.weight else batches
+        return with_known_labels(batches, classes, hinged) if job.weight else batches
 
     data = Input(
         steps_per_epoch=steps_per_epoch,

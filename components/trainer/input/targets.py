@@ -1,6 +1,6 @@
 """Separates the label and the rows' weights from a batch."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,6 +10,9 @@ import tensorflow as tf
 from slipway.components.trainer.input.parsing import Columns, as_written
 from slipway.components.trainer.job import BALANCED, TrainingJob
 from slipway.components.trainer.labels import Label, columns_of
+
+_MOST_SQUARED = 1e18
+"""A number whose square, and the sum of many, float32 holds."""
 
 
 @dataclass(frozen=True)
@@ -79,31 +82,38 @@ class Targets:
         return tf.gather(tf.constant(table), tf.where(is_known, codes, len(table) - 1))
 
 
-def with_known_labels(batches: tf.data.Dataset, classes: Mapping[str, int]) -> tf.data.Dataset:
+def with_known_labels(
+    batches: tf.data.Dataset, classes: Mapping[str, int], hinged: Collection[str] = ()
+) -> tf.data.Dataset:
     """Return batches in which a row of weight 0, which may have any label, has one that every loss knows.
 
     The loss of NaN, of infinity or of a code that no class has is not a number, or an error: it weighs
-    nothing, and yet spoils the sum.
+    nothing, and yet spoils the sum. So does a number whose square float32 does not hold.
 
     Args:
         batches: of what `Targets.split` returns, with weights.
         classes: the number of classes of each output whose labels are codes, by its name; "" for the only
             one.
+        hinged: the outputs with a loss for which labels are 0 and 1, or -1 and 1, by what a whole batch has:
+            1 is in both.
     """
 
-    def known(label: tf.Tensor, weight: tf.Tensor, count: int | None) -> tf.Tensor:
+    def known(label: tf.Tensor, weight: tf.Tensor, output: str) -> tf.Tensor:
         ones = [1] * (label.shape.rank - weight.shape.rank)
         weight = tf.reshape(weight, tf.concat([tf.shape(weight), tf.constant(ones, tf.int32)], 0))
-        is_wrong = ~tf.math.is_finite(label)
-        if count is not None:
+        if output in hinged:
+            return tf.where(weight == 0, tf.ones_like(label), label)
+        # Not `~(... <= ...)`, of which TensorFlow makes `>`, as if there were no NaN.
+        is_wrong = tf.math.is_nan(label) | (tf.abs(label) > _MOST_SQUARED)
+        if (count := classes.get(output)) is not None:
             is_wrong |= (label < 0) | (label >= count)
         return tf.where((weight == 0) & is_wrong, tf.zeros_like(label), label)
 
     @as_written
     def in_batch(features: Columns, label: Any, weight: tf.Tensor) -> tuple[Any, ...]:
         if isinstance(label, Mapping):
-            changed = {name: known(each, weight, classes.get(name)) for name, each in label.items()}
+            changed = {name: known(each, weight, name) for name, each in label.items()}
             return features, changed, weight
-        return features, known(label, weight, classes.get("")), weight
+        return features, known(label, weight, ""), weight
 
     return batches.map(in_batch, tf.data.AUTOTUNE, deterministic=True).prefetch(2)

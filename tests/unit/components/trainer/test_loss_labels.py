@@ -10,6 +10,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.loss_labels import (
     LabelRange,
     classes_of_codes,
+    hinged_outputs,
     require_equal_shapes,
     require_labels,
 )
@@ -208,6 +209,17 @@ def test_outputs_whose_labels_are_codes_are_known_with_their_classes():
     assert classes_of_codes(compiled("sparse_categorical_crossentropy"), "y") == {"": 3}
     ignored = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
     assert classes_of_codes(compiled(ignored), "y") == classes_of_codes(compiled("mse"), "y") == {}
+
+
+def test_outputs_with_a_hinge_are_known():
+    import keras
+
+    given = keras.Input((1,), name="x")
+    model = keras.Model(given, {name: keras.layers.Dense(1, name=name)(given) for name in ("a", "b")})
+    model.compile(loss={"a": "mse", "b": keras.losses.SquaredHinge()})
+    assert hinged_outputs(model, {"a": "y", "b": "z"}) == {"b"}
+    assert hinged_outputs(compiled("hinge"), "y") == {""}
+    assert hinged_outputs(compiled("categorical_hinge"), "y") == hinged_outputs(compiled("mse"), "y") == set()
 
 
 @pytest.mark.parametrize(

@@ -83,11 +83,11 @@ def test_a_row_of_weight_0_has_a_label_that_the_loss_knows_and_every_other_keeps
 
     nan = float("nan")
 
-    def told(label, classes, values=(0.0, 2.0, -1.0, 3.0)):
+    def told(label, classes, values=(0.0, 2.0, -1.0, 3.0), hinged=()):
         shaped = tf.constant(values, shape=(*block, 4, 1))
         weight = tf.constant([0.0, 0.0, 0.0, 5.0], shape=(*block, 4))
         batches = tf.data.Dataset.from_tensors(({"x": shaped}, label(shaped), weight))
-        features, found, _ = next(iter(with_known_labels(batches, classes)))
+        features, found, _ = next(iter(with_known_labels(batches, classes, hinged)))
         np.testing.assert_array_equal(features["x"].numpy().ravel(), values)
         return tf.nest.map_structure(lambda each: each.numpy().ravel().tolist(), found)
 
@@ -96,6 +96,10 @@ def test_a_row_of_weight_0_has_a_label_that_the_loss_knows_and_every_other_keeps
     assert told(lambda label: label, {}, (nan, float("inf"), -7.0, 3.0)) == [0, 0, -7, 3]
     assert told(lambda label: label, {"": 4}, (nan, -float("inf"), 3.0, 3.0)) == [0, 0, 3, 3]
     np.testing.assert_array_equal(told(lambda label: label, {}, (nan, 1.0, 1.0, nan)), [0, 1, 1, nan])
+    assert told(lambda label: label, {}, (2.0**100, -(2.0**120), 1e9, 2.0**100)) == [0, 0, 1e9, 2.0**100]
+    assert told(lambda label: label, {}, (nan, -1.0, 7.0, 0.0), hinged={""}) == [1, 1, 1, 0], (
+        "one label other than 0 and 1 changes what a hinge makes of the others"
+    )
     assert told(lambda label: {"a": label, "b": label}, {"b": 3}, (nan, 2.0, 5.0, 3.0)) == {
         "a": [0, 2, 5, 3],
         "b": [0, 2, 0, 3],
