@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,9 @@ from slipway.components.reference_models import ReferenceModel
 Task = Literal["classes", "numbers"]
 MAX_TREE_CATEGORIES = 255
 """The most categories that HistGradientBoosting supports; a feature with more is treated as a number."""
+MOST_DENSE_CATEGORIES = 1_000
+"""With more columns for categories than this, a linear model takes them sparse: a dense table of 50,000 rows
+and as many products would take 10 GB, and be copied."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
         # scikit-learn cannot fit a single class; one of several labels may be so rare that train has only
         # one.
         return np.full((len(rows.labels), 1), train.labels[0], np.float32)
-    model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
+    model, encode = _linear(task, train) if name == "logistic" else _trees(task, train, seed)
     last = model.steps[-1][0] + "__" if name == "logistic" else ""
     # The average row weighs 1, because scikit-learn's regularisation is in units of a row.
     weights = None if train.weights is None else train.weights / np.mean(train.weights, dtype=np.float64)
@@ -157,13 +161,22 @@ def _require_finite(*tables: Table) -> None:
                 )
 
 
-def _linear(task: Task) -> tuple[Any, Any]:
+def _linear(task: Task, train: Table) -> tuple[Any, Any]:
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     model = LogisticRegression(max_iter=1000) if task == "classes" else Ridge()
-    return make_pipeline(StandardScaler(), model), _one_hot
+    sizes = {name: values.shape[1] for name, values in train.columns.items()}
+    if sum(train.categories.get(name, 0) * size for name, size in sizes.items()) <= MOST_DENSE_CATEGORIES:
+        return make_pipeline(StandardScaler(), model), _one_hot
+    # Only numbers are centred, as zeros would not stay zeros; the intercept makes up for the others.
+    means = {
+        name: values.mean(axis=0, dtype=np.float64)
+        for name, values in train.columns.items()
+        if name not in train.categories
+    }
+    return make_pipeline(StandardScaler(with_mean=False), model), partial(_sparse_one_hot, means=means)
 
 
 def _trees(task: Task, train: Table, seed: int) -> tuple[Any, Any]:
@@ -189,6 +202,30 @@ def _one_hot(table: Table) -> np.ndarray:
         if count is None:
             parts.append(values.astype(np.float32))
         else:
-            codes = np.clip(values.astype(np.int64), 0, count - 1).reshape(len(values), -1)
+            codes = _codes(values, count)
             parts += [np.eye(count, dtype=np.float32)[codes[:, place]] for place in range(codes.shape[1])]
     return np.concatenate(parts, axis=1)
+
+
+def _sparse_one_hot(table: Table, means: Mapping[str, np.ndarray]) -> Any:
+    """Return the columns of `_one_hot` as SciPy's sparse matrix, numbers less their means."""
+    from scipy import sparse
+
+    parts = []
+    for name in sorted(table.columns):
+        values, count = table.columns[name], table.categories.get(name)
+        if count is None:
+            parts.append(sparse.csr_matrix((values - means[name]).astype(np.float32)))
+        else:
+            ones, ends = np.ones(len(values), np.float32), np.arange(len(values) + 1)
+            parts += [
+                sparse.csr_matrix((ones, codes, ends), shape=(len(values), count))
+                for codes in _codes(values, count).T
+            ]
+    return sparse.hstack(parts, format="csr")
+
+
+def _codes(values: np.ndarray, count: int) -> np.ndarray:
+    """Return the codes of a feature, int64 [rows, size], within its categories."""
+    found: np.ndarray = np.clip(values.astype(np.int64), 0, count - 1).reshape(len(values), -1)
+    return found

@@ -7,6 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from slipway.components.errors import ComponentError
+from slipway.components.reference_models import fit
 from slipway.components.reference_models.fit import (
     Table,
     answers_of,
@@ -137,3 +138,22 @@ def test_feature_that_a_linear_model_cannot_take_is_named(place, value):
     with pytest.raises(ComponentError, match=f"the feature number is {value:g} in 2 of 40 rows") as raised:
         answers_of("logistic", "classes", *tables, seed=1)
     assert "preprocessing_fn" in raised.value.hint
+
+
+@pytest.mark.parametrize(("task", "kind"), [("two", "classes"), ("three", "classes"), ("numbers", "numbers")])
+def test_many_categories_are_no_other_columns_to_a_linear_model(monkeypatch, task, kind):
+    train, held_out = table(task), table(task, seed=1)
+    dense = answers_of("logistic", kind, train, held_out, seed=1)
+    monkeypatch.setattr(fit, "MOST_DENSE_CATEGORIES", 2)
+    np.testing.assert_allclose(answers_of("logistic", kind, train, held_out, seed=1), dense, atol=2e-3)
+
+
+def test_a_feature_of_many_categories_takes_no_square_of_them():
+    def with_products(plain, seed):
+        products = np.random.default_rng(seed).integers(0, 200_000, size=(len(plain.labels), 1))
+        columns, categories = plain.columns, plain.categories
+        return Table({**columns, "product": products}, {**categories, "product": 200_000}, plain.labels)
+
+    train, held_out = with_products(table("two"), 5), with_products(table("two", seed=1), 6)
+    answers = answers_of("logistic", "classes", train, held_out, seed=1)
+    assert ((answers[:, 0] > 0.5) == held_out.labels).mean() > 0.9
