@@ -41,7 +41,10 @@ def one_hot(labels: Array, answers: Array) -> Array:
     wanted = labels[:, 0]
     if not ((wanted >= -1) & (wanted < classes)).all():
         raise _outside(labels, classes)
-    return np.eye(classes + 1)[wanted.astype(np.int64)][:, :-1]
+    found = np.zeros((len(wanted), classes))  # not a square of the classes, of which there may be thousands
+    rows = np.flatnonzero(wanted >= 0)
+    found[rows, wanted[rows].astype(np.int64)] = 1.0
+    return found
 
 
 def confusion(labels: Array, answers: Array) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from slipway.components.metrics.definitions import BY_CLASS, Metric
-from slipway.components.metrics.row_values import MEANS
+from slipway.components.metrics.row_values import MEANS, one_hot
 
 _SETTINGS: dict[str, dict[str, object]] = {
     # With Keras' 200 thresholds, all answers of a model of rare events lie between two or three of them.
@@ -79,5 +79,5 @@ def _as_taken(metric: Metric, answers: np.ndarray, labels: np.ndarray) -> tuple[
     classes = answers.shape[1]
     each = metric.is_of_each_class or (of_classes and metric.labels != "one")
     if classes > 1 and each:
-        return answers, np.eye(classes + 1, dtype=np.float32)[labels.astype(int)][:, :-1]
+        return answers, one_hot(labels[:, None], answers).astype(np.float32)
     return answers, labels[:, None]

@@ -99,6 +99,8 @@ def test_counts_above_one_half_are_of_all_classes_and_of_shares():
 def test_class_becomes_a_one_and_the_unknown_class_none():
     answers = np.zeros((3, 2))
     assert one_hot(np.array([[1], [0], [-1]]), answers).tolist() == [[0, 1], [1, 0], [0, 0]]
+    many = one_hot(np.array([[7]]), np.zeros((1, 500_000)))
+    assert (many.argmax(), many.sum()) == (7, 1), "a square of the classes would be 2 TB"
 
 
 @pytest.mark.parametrize("formula", [one_hot, MEANS["SparseCategoricalCrossentropy"]])
