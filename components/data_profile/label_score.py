@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from slipway.components.data_profile.columns import Codes, Column, Floats, are_classes, binned, is_missing
+from slipway.components.data_profile.columns import (
+    Codes,
+    Column,
+    Floats,
+    are_classes,
+    binned,
+    categories,
+    is_missing,
+)
 
 Matrix = npt.NDArray[np.float32]
 
@@ -91,7 +99,7 @@ def _explained(
     wanted = _wanted(target[known])
     if float(wanted.std(axis=0).max()) == 0:
         return None
-    given = np.concatenate([_one_hot(sample[name][::step][known]) for name in columns], axis=1)
+    given = np.concatenate([_one_hot(_bins(sample[name][::step][known])) for name in columns], axis=1)
     even, odd = slice(0, None, 2), slice(1, None, 2)
     left, spread = np.empty(len(wanted)), np.empty(len(wanted))
     for learn, ask in ((even, odd), (odd, even)):
@@ -103,17 +111,20 @@ def _explained(
 
 def _wanted(label: Column) -> Matrix:
     if are_classes(label):
-        return _one_hot(label)
+        return _one_hot(categories(label))  # in bins, a rare class would share that of its neighbour
     # Equal numbers share their mean rank.
     _, inverse, counts = np.unique(label, return_inverse=True, return_counts=True)
     ranks: Floats = np.cumsum(counts) - (counts + 1) / 2
     return (ranks[inverse] / len(label))[:, None].astype(np.float32)
 
 
-def _one_hot(column: Column) -> Matrix:
-    """Encode a column as float32 [rows, categories]: bins, or the most frequent texts and one for others."""
-    found = binned(column, bins=_MOST_CATEGORIES)
-    values, inverse, counts = np.unique(found, return_inverse=True, return_counts=True)
+def _bins(column: Column) -> Codes:
+    return binned(column, bins=_MOST_CATEGORIES)
+
+
+def _one_hot(codes: Codes) -> Matrix:
+    """Encode codes as float32 [rows, categories]: the most frequent ones, and one for all others."""
+    values, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
     if len(values) > _MOST_CATEGORIES + 1:
         place = np.full(len(values), _MOST_CATEGORIES, dtype=np.int64)
         place[np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]] = np.arange(_MOST_CATEGORIES)

@@ -57,6 +57,19 @@ def test_other_rows_of_the_same_kind_score_alike(kind, seed):
     assert now.score > 0.99 * then.score - 4 * np.hypot(now.error, then.error)
 
 
+@pytest.mark.parametrize("many", [2, 3])
+def test_a_rare_class_written_as_a_number_is_told_apart_as_one_of_text_is(many):
+    rng = np.random.default_rng(4)
+    rare = (rng.random(ROWS) < 0.03).astype(int) * (many - 1)
+    label = np.where(rare > 0, rare, rng.integers(0, many - 1, ROWS))
+    sample = {"sign": rare + 0.3 * rng.normal(size=ROWS), "noise": rng.normal(size=ROWS)}
+    as_number, as_text = (
+        score({**sample, "tip": tip}) for tip in (label * 1.0, label.astype(str).astype(object))
+    )
+    assert as_number.score == pytest.approx(as_text.score, abs=1e-6)
+    assert as_number.score > 0.01
+
+
 def test_shuffled_labels_explain_nothing():
     sample = trips(0)
     mixed = {**sample, "tip": np.random.default_rng(1).permutation(sample["tip"])}
