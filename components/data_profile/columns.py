@@ -37,13 +37,19 @@ def categories(values: Column) -> Codes:
 def binned(column: Column, *, bins: int) -> Codes:
     """Return the category of each text, or the bin of each number, as a number from 0.
 
-    Bins hold about equally many rows; missing values get a separate number.
+    Bins hold about equally many rows, or one value each if there are no more values than bins: a rare one
+    would otherwise share the bin of its neighbour. Missing values get a separate number.
     """
     if column.dtype == object:
         return categories(column)
     missing = np.isnan(column)
     values = np.where(missing, np.inf, column)
     ordered = np.sort(values)
-    edges = ordered[np.linspace(0, len(ordered) - 1, bins + 1).astype(np.intp)][:-1]
-    edges = edges[np.append(True, edges[1:] != edges[:-1])]
+    edges = _different(ordered)
+    if len(edges) > bins:
+        edges = _different(ordered[np.linspace(0, len(ordered) - 1, bins + 1).astype(np.intp)][:-1])
     return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="right")).astype(np.int64)
+
+
+def _different(ordered: Floats) -> Floats:
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])]

@@ -118,3 +118,10 @@ def test_a_number_that_repeats_tells_nothing_by_the_order_of_rows_sorted_by_the_
 def test_a_copy_of_a_label_that_repeats_tells_all(copied):
     label = np.random.default_rng(5).poisson(30.0, ROWS).astype(float)
     assert single_scores({"label": label, "copy": copied(label)}, "label")["copy"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("shares", [[0.96, 0.02, 0.02], [0.5, 0.49, 0.01]])
+def test_a_copy_of_a_label_with_a_rare_class_tells_all_as_a_number_too(shares):
+    label = np.random.default_rng(6).choice([0.0, 1.0, 2.0], ROWS, p=shares)
+    found = single_scores({"copy": 10 * label, "text": label.astype(str).astype(object), "y": label}, "y")
+    assert found == {"copy": 1, "text": 1}
