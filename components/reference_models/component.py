@@ -18,8 +18,8 @@ from tfx.types.standard_artifacts import Examples, TransformGraph
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
 from slipway.components.errors import ComponentError
+from slipway.components.even_sample import even_sample
 from slipway.components.example_records import in_pieces, records
-from slipway.components.reference_models.even_sample import even_sample
 from slipway.components.reference_models.fit import (
     Table,
     answers_of,

@@ -1,6 +1,7 @@
 """Lays out a training job from the settings of TFX's components, the transform's features and the files."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.input.parsing import parsed, records_of_all
+from slipway.components.even_sample import even_sample
+from slipway.components.example_records import records
+from slipway.components.trainer.input.parsing import parsed_records
 from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import GROUPS, TrainingJob
 from slipway.components.trainer.labels import columns_of
@@ -102,17 +105,25 @@ def tuned_values(config: Mapping[str, Any] | None) -> dict[str, Any]:
     return {} if config is None else {name: chosen(value) for name, value in config["values"].items()}
 
 
-def first_rows(
-    files: Iterable[str], job: TrainingJob, *, rows: int
+def some_rows(
+    files: Collection[str], job: TrainingJob, *, rows: int
 ) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """Return the first rows of some files as arrays by feature, their labels, and their weights if any."""
-    records = records_of_all(tuple(files)).take(rows)
-    columns = next(iter(parsed(records, job.features, rows=rows)))
+    """Return rows spread evenly over files: arrays by feature, their labels, and their weights if any.
+
+    Args:
+        rows: the most rows to return, >= 1.
+
+    Raises:
+        ComponentError: the files hold no row, or a row lacks a feature; or there are several outputs.
+    """
     if not isinstance(job.label, str):
         raise ComponentError(
             "train.exports are of models with one output", hint="remove train.exports, or name one label"
         )
-    features, label, *weights = Targets.for_evaluation(job).split(columns)
+    taken = even_sample(chain.from_iterable(chain.from_iterable(map(records, files))), most=rows)
+    if not taken:
+        raise ComponentError(f"there are no examples in {', '.join(files)}")
+    features, label, *weights = Targets.for_evaluation(job).split(parsed_records(taken, job.features))
     arrays = {name: values.numpy() for name, values in features.items()}
     return arrays, label.numpy(), weights[0].numpy() if weights else None
 

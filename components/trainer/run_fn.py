@@ -24,7 +24,7 @@ from slipway.components.saved_model.digest import SBOM, SBOM_FOLDER
 from slipway.components.saved_model.digest_files import keep_digest
 from slipway.components.trainer.checkpoint_storage import alone, checkpoint_dir, forget_checkpoints
 from slipway.components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
-from slipway.components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
+from slipway.components.trainer.job_layout import lay_out, read_settings, some_rows, tuned_values
 from slipway.components.trainer.launch import Elsewhere, launch
 from slipway.components.trainer.model_run import load_weights
 from slipway.components.trainer.raw_columns import list_columns, serving_columns
@@ -127,8 +127,8 @@ def _write_exports(
 
     if not job.eval_files:
         raise ComponentError("train.exports needs an eval split to measure on")
-    calibration, *_ = first_rows(job.train_files, job, rows=CALIBRATION_ROWS)
-    examples, labels, weights = first_rows(job.eval_files, job, rows=EVAL_LIMIT_ROWS)
+    calibration, *_ = some_rows(job.train_files, job, rows=CALIBRATION_ROWS)
+    examples, labels, weights = some_rows(job.eval_files, job, rows=EVAL_LIMIT_ROWS)
     trained = Trained(
         model=model,
         features=job.inputs,

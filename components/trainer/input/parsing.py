@@ -60,6 +60,18 @@ def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) 
     return records.batch(rows).map(_parser(features), tf.data.AUTOTUNE, deterministic=True)
 
 
+def parsed_records(records: Sequence[bytes], features: Sequence[Feature]) -> Columns:
+    """Return some records, parsed.
+
+    Raises:
+        ComponentError: an example lacks a feature, or a whole number does not fit into 32 bits.
+    """
+    try:
+        return _parser(features)(tf.constant(records, tf.string))
+    except tf.errors.InvalidArgumentError as error:
+        raise wrong_examples(error) from error
+
+
 def _parser(features: Sequence[Feature]) -> Callable[[tf.Tensor], Columns]:
     spec = {
         each.name: tf.io.FixedLenFeature([], tf.string)

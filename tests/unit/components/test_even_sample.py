@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.reference_models.even_sample import even_sample
+from slipway.components.even_sample import even_sample
 
 
 def records(many):

@@ -1,4 +1,4 @@
-"""Takes an even sample of records whose number is not known before. Pure."""
+"""Takes an even sample of rows whose number is not known before. Pure."""
 
 from collections.abc import Iterable
 
