@@ -18,8 +18,8 @@ class Usage:
         cpu_s: seconds of processor time, summed over all cores.
         memory_bytes: resident memory now.
         memory_peak_bytes: peak of resident memory.
-        read_bytes: bytes read from disk, not from the kernel's cache.
-        written_bytes: bytes written to disk.
+        read_bytes: bytes read from disk, not from the kernel's cache; 0 where the kernel does not tell.
+        written_bytes: bytes written to disk; 0 where it does not tell.
         device_memory_peak_bytes: peak of the first device's memory in use; None on a CPU.
     """
 
@@ -34,16 +34,24 @@ class Usage:
 def usage() -> Usage:
     """Return what this process has used so far."""
     accounts = resource.getrusage(resource.RUSAGE_SELF)
-    files = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    files = _files()
     resident_pages = int(Path("/proc/self/statm").read_text().split()[1])
     return Usage(
         cpu_s=accounts.ru_utime + accounts.ru_stime,
         memory_bytes=resident_pages * os.sysconf("SC_PAGE_SIZE"),
         memory_peak_bytes=accounts.ru_maxrss * 1024,  # the kernel counts in KiB
-        read_bytes=int(files["read_bytes"]),
-        written_bytes=int(files["write_bytes"]),
+        read_bytes=files.get("read_bytes", 0),
+        written_bytes=files.get("write_bytes", 0),
         device_memory_peak_bytes=_device_memory_peak_bytes(),
     )
+
+
+def _files(accounts: Path = Path("/proc/self/io")) -> dict[str, int]:
+    try:
+        told = accounts.read_text().splitlines()
+    except OSError:  # a kernel without this accounting, as some of small virtual machines
+        return {}
+    return {name: int(number) for name, number in (line.split(": ") for line in told)}
 
 
 def _device_memory_peak_bytes() -> int | None:

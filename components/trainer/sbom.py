@@ -52,13 +52,21 @@ def _packages() -> list[Component]:
     found: dict[str, Component] = {}
     for each in distributions():
         # Search the text: parsing all of it, as `each.metadata` does, takes ten times as long.
-        text = each.read_text("METADATA") or each.read_text("PKG-INFO") or ""
+        text = _text(each, "METADATA") or _text(each, "PKG-INFO")
         name, version = _NAME.search(text), _VERSION.search(text)
         if name and version:
             package = _package(name[1], version[1], each)
             # the first one found is the one imported
             found.setdefault(package["purl"].partition("@")[0], package)
     return [found[name] for name in sorted(found)]
+
+
+def _text(each: Distribution, name: str) -> str:
+    try:
+        return each.read_text(name) or ""
+    except UnicodeDecodeError:  # an old package's, whose name and version are ASCII nevertheless
+        folder: Any = vars(each)["_path"]
+        return str(folder.joinpath(name).read_bytes().decode("latin-1"))
 
 
 def _package(name: str, version: str, each: Distribution) -> Component:

@@ -125,7 +125,6 @@ REASONS = {
         "slipway.components.trainer.models.image",
         "slipway.components.trainer.settings.export",
         "slipway.components.trainer.settings.watch",
-        "slipway.components.trainer.resource_usage",
     ),
     "only joins rules with TFX, Beam or Keras: tests/integration/ and tests/e2e/ give it real artifacts": (
         "slipway.pipeline.dag",

@@ -51,6 +51,13 @@ def test_equal_environments_have_equal_bills():
     assert bill_of_materials() == bill_of_materials()
 
 
+def test_package_whose_metadata_are_in_an_old_encoding_is_listed_as_well(installed, tmp_path):
+    installed("old-café", "1.2")
+    file = tmp_path / "old-café-1.2.dist-info" / "METADATA"
+    file.write_bytes("Metadata-Version: 1.0\nName: old\nVersion: 1.2\nAuthor: José\n".encode("latin-1"))
+    assert component("old")["version"] == "1.2"
+
+
 def test_package_that_comes_first_on_the_path_is_the_one_listed(installed):
     installed("NumPy", "0.1+local")
     assert component("numpy") is None
