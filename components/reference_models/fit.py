@@ -130,7 +130,8 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
     found = model.predict_proba(encode(rows))
     classes = int(max(train.labels.max(), rows.labels.max(), 1)) + 1
     probabilities = np.zeros((len(found), classes), np.float32)
-    probabilities[:, model.classes_.astype(int)] = found
+    known = model.classes_ >= 0  # -1 is none of the classes, and no place from the end
+    probabilities[:, model.classes_[known].astype(int)] = found[:, known]
     return probabilities[:, 1:] if classes == 2 else probabilities
 
 

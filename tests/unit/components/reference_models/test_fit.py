@@ -157,3 +157,10 @@ def test_a_feature_of_many_categories_takes_no_square_of_them():
     train, held_out = with_products(table("two"), 5), with_products(table("two", seed=1), 6)
     answers = answers_of("logistic", "classes", train, held_out, seed=1)
     assert ((answers[:, 0] > 0.5) == held_out.labels).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosted_trees"])
+def test_no_class_is_not_taken_for_the_last_one(name):
+    train, held_out = table("three"), table("three", seed=1)
+    train = replace(train, labels=np.where(train.labels == 2, -1, train.labels))
+    assert (answers_of(name, "classes", train, held_out, seed=1)[:, 2] == 0).all(), "no row taught it"
