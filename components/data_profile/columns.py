@@ -52,4 +52,5 @@ def binned(column: Column, *, bins: int) -> Codes:
 
 
 def _different(ordered: Floats) -> Floats:
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    found: Floats = ordered[np.append(True, ordered[1:] != ordered[:-1])]
+    return found
