@@ -55,6 +55,12 @@ class Split:
     unit_count: int = 0
     keeps_groups_together: bool = False
 
+    @property
+    def column(self) -> str | None:
+        """The column that decides a row's split, which need not be a feature; None if none does."""
+        found = self.by.get("key") or self.by.get("time")
+        return None if found is None else str(found)
+
 
 def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
     """Choose the rule that decides a row's split.

@@ -3,8 +3,8 @@
 import contextlib
 import math
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from slipway.pipeline.start.deciding import Decision, Plan, Role
 from slipway.pipeline.start.reading import Table
 from slipway.pipeline.start.rendering import line, workload_files
 from slipway.pipeline.start.splitting import Split
+from slipway.pipeline.start.value_formats import ValueFormats
 
 # With fewer rows a linear model is rarely beaten, and always easier to understand.
 FEW_ROWS = 2_000
@@ -138,7 +139,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "is_whole": table.is_whole,
         "metrics": _metrics(plan),
         "split": split,
-        "value_formats": table.value_formats,
+        "value_formats": _formats_of({d.facts.name for d in used} | {split.column}, table.value_formats),
         "bytes_as_text": [d.facts.name for d in used if d.facts.name in table.texts],
         "numbers": plan.with_role(Role.NUMBER),
         "amounts": plan.with_role(Role.AMOUNT),
@@ -159,6 +160,13 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "sample": _sample(table, used, label.facts.name),
         **_training(plan),
     }
+
+
+def _formats_of(columns: Collection[str | None], formats: ValueFormats) -> ValueFormats:
+    """Return the notations of some columns; Ingest refuses that of a column which it does not read."""
+    numbers = {name: form for name, form in formats.numbers.items() if name in columns}
+    dates = {name: form for name, form in formats.dates.items() if name in columns}
+    return replace(formats, numbers=numbers, dates=dates)
 
 
 def _metrics(plan: Plan) -> tuple[str, ...]:

@@ -109,6 +109,28 @@ def test_bytes_that_are_text_in_nearly_all_rows_are_read_as_text_by_the_run_too(
     assert config.data.types == {"remark": "text"}
 
 
+def test_only_the_notations_of_columns_that_a_run_reads_are_written_down(root):
+    seen = {"price": lambda _: "$5.00", "opened": lambda _: "31.01.2024"}  # the same in every row
+    used = {
+        "paid": lambda row: f"$1,{100 + row}.50",
+        "left": lambda row: f"{row % 28 + 1:02}.0{row % 9 + 1}.2024",
+    }
+    _write(root, {**COLUMNS, **seen, **used})
+    _begin(root)
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert (set(data.numbers), set(data.dates)) == ({"paid"}, {"left"})
+
+
+def test_the_notation_of_the_column_that_decides_the_split_is_written_down(root):
+    group = {"visit no": lambda row: f"{1000 + row // 2:,}"}
+    _write(root, {"age": COLUMNS["age"], **group, "churned": COLUMNS["churned"]})
+    _begin(root)
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert data.split_by.key == "visit no"
+    assert "visit no" not in data.columns
+    assert set(data.numbers) == {"visit no"}
+
+
 @pytest.mark.parametrize(("columns", "limits"), [(100, (120, 60)), (250, (300, 150))])
 def test_wide_table_gets_the_time_that_its_vocabularies_take_to_load(root, columns, limits):
     wide = {
