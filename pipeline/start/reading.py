@@ -109,6 +109,7 @@ class Table:
         has_empty_end: whether rows end with a delimiter that nothing follows.
         texts: columns of bytes that are text in nearly all rows; other rows are among the rejected.
         merged: columns of integers that float64 cannot tell apart, or that exceed 64 bits.
+        as_text: columns that were read as text, and that a run would read otherwise without being told to.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -126,6 +127,7 @@ class Table:
     has_empty_end: bool = False
     texts: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    as_text: tuple[str, ...] = ()
     lists: Mapping[str, Sequence[npt.NDArray[Any]]] = field(default_factory=dict)
 
     @property
@@ -227,7 +229,13 @@ def read_table(
         named = replace(named, types={**named.types, **dict.fromkeys(texts_of, "text")})
         table = _table(files, named, most_rows, most_bytes)
     formats = replace(formats, words={**words(notes), **formats.words})
-    return replace(table, value_formats=formats, texts=texts_of_bytes, unread={**table.unread, **nested})
+    return replace(
+        table,
+        value_formats=formats,
+        texts=texts_of_bytes,
+        unread={**table.unread, **nested},
+        as_text=tuple(named.types),
+    )
 
 
 def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "metrics": _metrics(plan),
         "split": split,
         "value_formats": _formats_of({d.facts.name for d in used} | {split.column}, table.value_formats),
-        "bytes_as_text": [d.facts.name for d in used if d.facts.name in table.texts],
+        "texts_of_files": _texts_of_files([d.facts.name for d in used], table, split),
         "numbers": plan.with_role(Role.NUMBER),
         "amounts": plan.with_role(Role.AMOUNT),
         "categories": plan.with_role(Role.CATEGORY),
@@ -160,6 +160,21 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "sample": _sample(table, used, label.facts.name),
         **_training(plan),
     }
+
+
+def _texts_of_files(used: Sequence[str], table: Table, split: Split) -> dict[str, str]:
+    """Return the columns that a run must be told to read as text, each with the reason.
+
+    Of features, the schema tells it, except that their bytes are valid text.
+    """
+    found = {
+        name: "bytes in the files; rows in which they are not valid text are quarantined"
+        for name in used
+        if name in table.texts
+    }
+    if split.column in table.as_text and split.column not in used:
+        found[split.column] = "as written: as numbers, values may be too large, or different ones equal"
+    return found
 
 
 def _formats_of(columns: Collection[str | None], formats: ValueFormats) -> ValueFormats:

@@ -131,6 +131,15 @@ def test_the_notation_of_the_column_that_decides_the_split_is_written_down(root)
     assert set(data.numbers) == {"visit no"}
 
 
+def test_ids_beyond_64_bits_that_decide_the_split_are_read_as_text_by_the_run_too(root):
+    ids = pa.array([2**63 + row for row in range(300)], pa.uint64())
+    columns = {name: [COLUMNS[name](row) for row in range(300)] for name in ("age", "churned")}
+    pq.write_table(pa.table({"user_id": ids, **columns}), root / "data.parquet")
+    _begin(root, data="data.parquet")
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert (data.split_by.key, data.types) == ("user_id", {"user_id": "text"})
+
+
 @pytest.mark.parametrize(("columns", "limits"), [(100, (120, 60)), (250, (300, 150))])
 def test_wide_table_gets_the_time_that_its_vocabularies_take_to_load(root, columns, limits):
     wide = {
