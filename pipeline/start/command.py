@@ -19,7 +19,7 @@ from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, resolve_source
 from slipway.components.nearest import nearest
-from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
+from slipway.pipeline.config.section import PATTERN_WORDS, Name, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.encoding import WINDOWS, iconv
@@ -318,11 +318,13 @@ def _header_note(names: Sequence[str]) -> str:
 
 
 def _check_name(name: str) -> None:
-    pattern = SnakeName.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
-    if not re.fullmatch(pattern, name):
-        raise UsageError(
-            f"{name!r} is not a valid workload name: {PATTERN_WORDS[pattern]}.", hint="for example: new churn"
-        )
+    for kind in (SnakeName, Name):  # of a package, and of a workload, which is shorter
+        pattern = kind.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
+        if not re.fullmatch(pattern, name):
+            raise UsageError(
+                f"{name!r} is not a valid workload name: {PATTERN_WORDS[pattern]}.",
+                hint="for example: new churn",
+            )
     if keyword.iskeyword(name):
         raise UsageError(
             f"{name!r} is a Python keyword and cannot name a package.", hint=f"for example: new {name}_1"

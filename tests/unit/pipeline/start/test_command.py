@@ -417,6 +417,7 @@ def test_hint_beside_files_that_exist_makes_room_for_them_to_be_written_anew(roo
         ({"name": "big-name"}, "is not a valid workload name"),
         ({"name": "Big Name"}, "'Big Name' is not a valid workload name"),
         ({"name": "class"}, "'class' is a Python keyword"),
+        ({"name": "a" * 64}, "all lower case and at most 63"),
         ({"data": "nope.csv"}, "nope.csv does not exist"),
         ({"name": "../up"}, "is not a valid workload name"),
         ({"label": "chrned"}, "has no column 'chrned'; there are: id, age"),
