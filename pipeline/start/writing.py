@@ -151,6 +151,9 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "dates": [d for d in moments if d.facts.moment in ("date", "time")],
         "times": any(d.facts.moment == "time" for d in moments),
         "seconds": [d for d in moments if d.facts.moment == "seconds"],
+        "maybe_nan": [
+            d for d in features if d.facts.missing and d.facts.kind == "float" and not d.facts.is_list
+        ],
         "missing": [d for d in features if d.facts.missing and not d.facts.is_list],
         "serving": _serving_limits(len(plan.with_role(Role.CATEGORY))),
         "gate": {**skew_limits(split.unit_count or plan.rows), **split.gate},

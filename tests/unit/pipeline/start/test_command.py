@@ -621,13 +621,29 @@ def test_groups_stay_features_where_only_the_weight_would_be_left(root):
     assert roles == {"user": "category", "w": "weight", "churned": "label"}
 
 
-def test_a_class_that_new_did_not_see_is_not_taken_for_another(root):
-    _write(root, {**COLUMNS, "churned": lambda row: [1, 2, 3][row % 3]})
-    _begin(root, task="multiclass")
+def _preprocessing(root):
     path = root / "workloads/customers/preprocessing.py"
     spec = importlib.util.spec_from_file_location("preprocessing", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_nan_is_an_empty_cell_for_the_features_too(root):
+    _write(root, {**COLUMNS, "age": lambda row: COLUMNS["age"](row) if row % 10 else "nan"})
+    _begin(root)
+    module = _preprocessing(root)
+    assert module.MAYBE_NAN == ["age"]
+    column = module.tf.SparseTensor([[0, 0], [1, 0], [3, 0]], [1.5, float("nan"), 2.5], [4, 1])
+    left = module._without_nan(column)
+    assert left.indices.numpy().tolist() == [[0, 0], [3, 0]]
+    assert left.values.numpy().tolist() == [1.5, 2.5]
+
+
+def test_a_class_that_new_did_not_see_is_not_taken_for_another(root):
+    _write(root, {**COLUMNS, "churned": lambda row: [1, 2, 3][row % 3]})
+    _begin(root, task="multiclass")
+    module = _preprocessing(root)
     schema = root / "schemas/customers.pbtxt"
     row = {"id": [1], "age": [30.0], "plan": ["pro"], "signed up": ["2024-01-10 00:30"]}
     rows = [{**row, "churned": [label]} for label in (1, 2, 3, 4)]
