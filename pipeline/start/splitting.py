@@ -117,7 +117,12 @@ def repeated_share(columns: list[Values]) -> float:
 
 
 def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple[Split | None, str]:
-    """Return the split by time, or None and a note that says why a date column does not decide the split."""
+    """Return the split by time, or None and a note that says why a date column does not decide the split.
+
+    Rows without a label, such as the latest ones, whose answer is not known yet, are in neither part.
+    """
+    known = np.array([label is not None and label == label for label in labels.tolist()], dtype=np.bool_)
+    labels = labels[known]
     moved = ""
     for decision in plan.with_role(Role.MOMENT):
         name, facts = decision.facts.name, decision.facts
@@ -128,6 +133,7 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         moments = columns[name]
         if not (_TIME_NAME.search(name) or _is_sorted(moments)):
             continue
+        moments = moments[known]
         start = np.sort(moments)[len(moments) * 2 // 3]
         first = str(start)[:10] if decision.facts.kind == "text" else int(start)
         later = np.asarray(moments >= first, dtype=np.bool_)
@@ -163,22 +169,17 @@ def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool
         return False
     if is_number:
         return True
-    known = np.array([label is not None and label == label for label in labels.tolist()])
-    before, after = (set(labels[known & part].tolist()) for part in (~later, later))
+    before, after = (set(labels[part].tolist()) for part in (~later, later))
     return after <= before and len(after) > 1
 
 
 def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
     """Whether the distribution of the label differs strongly between the earlier and the later rows."""
     if is_number:
-        before, after = (labels[part & ~np.isnan(labels)] for part in (~later, later))
+        before, after = (labels[part] for part in (~later, later))
         return bool(abs(after.mean() - before.mean()) > before.std())
-    known = np.array([label is not None and label == label for label in labels.tolist()])
-    codes = categories(labels[known])
-    shares = [
-        np.bincount(codes[part[known]], minlength=codes.max() + 1) / part[known].sum()
-        for part in (~later, later)
-    ]
+    codes = categories(labels)
+    shares = [np.bincount(codes[part], minlength=codes.max() + 1) / part.sum() for part in (~later, later)]
     return bool(np.abs(shares[0] - shares[1]).max() > _MOVED_SHARE)
 
 

@@ -156,7 +156,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         ],
         "missing": [d for d in features if d.facts.missing and not d.facts.is_list],
         "serving": _serving_limits(len(plan.with_role(Role.CATEGORY))),
-        "gate": {**skew_limits(split.unit_count or plan.rows), **split.gate},
+        "gate": {**skew_limits(_labelled_units(plan, split)), **split.gate},
         "kept_leaks": plan.kept_leaks,
         "rejected": table.rejected,
         "max_bad_share": bad_share_limit(table.rejected, table.rows + table.rejected),
@@ -178,6 +178,11 @@ def _texts_of_files(used: Sequence[str], table: Table, split: Split) -> dict[str
     if split.column in table.as_text and split.column not in used:
         found[split.column] = "as written: as numbers, values may be too large, or different ones equal"
     return found
+
+
+def _labelled_units(plan: Plan, split: Split) -> int:
+    """Return about how many units that are assigned to a split have a label: others are in no split; >= 1."""
+    return max((split.unit_count or plan.rows) * plan.label.present // plan.label.rows, 1)
 
 
 def _formats_of(columns: Collection[str | None], formats: ValueFormats) -> ValueFormats:

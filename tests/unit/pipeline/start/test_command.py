@@ -20,6 +20,7 @@ from slipway.pipeline.config import load_workload
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.command import new
 from slipway.pipeline.start.reading import read_table
+from slipway.pipeline.start.writing import skew_limits
 from slipway.pipeline.testing import transformed
 
 HOSTILE = [
@@ -627,6 +628,13 @@ def _preprocessing(root):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_limits_are_wide_enough_for_the_rows_that_have_a_label(root):
+    _write(root, {**COLUMNS, "churned": lambda row: COLUMNS["churned"](row) if row % 3 == 0 else ""})
+    _begin(root)
+    gate = load_workload(root / "workloads/customers/workload.yaml", root=root).data_gate
+    assert gate.max_label_shift == skew_limits(100)["max_label_shift"] > skew_limits(300)["max_label_shift"]
 
 
 def test_nan_is_an_empty_cell_for_the_features_too(root):

@@ -99,6 +99,14 @@ def test_split_by_time_begins_with_a_day():
     assert _split(day=times, x=NOISE)[1].by["starts"]["eval"] == "2022-08-24"
 
 
+@pytest.mark.parametrize(("label", "task"), [(NOISE, "regression"), (LABEL, "binary")])
+def test_rows_whose_label_is_not_known_yet_are_no_part_of_a_split_by_time(label, task):
+    known = np.arange(ROWS) < 540
+    label = np.where(known, label, None if label.dtype == object else np.nan)
+    by = _split(label=label, task=task, day=DAYS, x=NOISE)[1].by
+    assert by == {"time": "day", "starts": {"train": None, "eval": DAYS[360]}}
+
+
 def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
     label = np.array(["no", "no", "yes"] * 200 + ["yes", "yes", "no"] * 100, dtype=object)
     mixed = [DAYS[row * 401 % ROWS] for row in range(ROWS)]
@@ -184,11 +192,11 @@ NUMBERS = np.linspace(0, 1, ROWS // 3)
 )
 def test_number_to_predict_may_move_by_one_deviation(later, decides):
     label = np.concatenate([NUMBERS, NUMBERS, later])
-    label[[5, 700]] = np.nan
+    label[[5, 700]] = np.nan  # in neither part
     plan, split = _split(label=label, task="regression", day=DAYS, x=NOISE)
     assert ("time" in split.by) is decides
     moved = (
-        "Rows from 2022-08-24 on have very different values of churned than earlier rows, so day does not "
+        "Rows from 2022-08-23 on have very different values of churned than earlier rows, so day does not "
         "decide the split: the model will interpolate between known rows, and may fail on later ones "
         "(data.split_by in docs/data.md)."
     )
@@ -198,7 +206,7 @@ def test_number_to_predict_may_move_by_one_deviation(later, decides):
 def test_later_rows_need_two_classes_that_earlier_ones_have():
     mostly = ["no"] * 9 + ["yes"]
     assert "time" not in _split(label=np.array(mostly * 60 + ["no"] * 300), day=DAYS, x=NOISE)[1].by
-    unknown = np.array(mostly * 60 + ["no", None] * 150, dtype=object)
+    unknown = np.array(mostly * 40 + ["no", None] * 250, dtype=object)
     assert "time" not in _split(label=unknown, day=DAYS, x=NOISE)[1].by
     new = np.array(["no", "yes"] * 448 + ["maybe"] * 4)
     assert "time" not in _split(label=new, task="multiclass", day=DAYS, x=NOISE)[1].by
