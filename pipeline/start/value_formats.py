@@ -28,8 +28,8 @@ MISSING_WORDS = frozenset(
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
 _THOUSANDS_BY_POINT = (",", ".")
-# An ID, a telephone number or a code.
-_NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
+# An ID, a telephone number or a code; so many digits after the decimal sign are a fraction of full precision.
+_NO_NUMBER = r"^\+|^[-(]?0[0-9]|(?:^|[^0-9.,])[0-9]{16}"
 # A zero before a separator, which is then the decimal point or comma and no thousands separator.
 _LONE_ZERO = {".": r"^[-(]?0\.", ",": r"^[-(]?0,"}
 # Signs that Ingest takes for a minus only in a column with a number format of its own.

@@ -24,6 +24,7 @@ def _forms(values, *, has_types=False, **others):
         (["0.50", "1,234.50"], {"thousands": ","}, "written as 1,234.50"),
         (["-0,53", "1.234,56"], {"decimal": ",", "thousands": "."}, "written as 1.234,56"),
         (["1,5", "12"], {"decimal": ","}, "written as 1,5"),
+        (["0,8474337369372327", "-12,5", "5,5e-05"], {"decimal": ","}, "written as 0,8474337369372327"),
         (
             ["950", *(f"{n}.500" for n in range(1, 40))],
             {"decimal": ",", "thousands": "."},
