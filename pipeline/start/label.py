@@ -65,6 +65,12 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
     if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
         if label.distinct > _MOST_CLASSES:
             raise _too_many_classes(label)
+        if unnamed := label.counts.get(""):
+            raise UsageError(
+                f"{label.name} is a text without letters in {counted(unnamed, 'row')}: each class needs a "
+                "name.",
+                hint="write null there if the answer is not known, and such rows are left out; or a name",
+            )
         if label.distinct == label.present >= LEAST_ROWS:
             raise UsageError(
                 f"{label.name} differs in every row, such as {next(iter(label.counts))!r:.40}: what never "

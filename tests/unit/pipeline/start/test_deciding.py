@@ -235,6 +235,7 @@ def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values
         (["a", "b"], "regression", "holds text, such as 'a'"),
         (["a", "b", "c"], "binary", "3 different values; binary needs two"),
         ([f"c{n}" for n in range(101)], "auto", "too many for classes"),
+        (["a", "", "b"] * 20, "auto", "is a text without letters in 20 rows: each class needs a name"),
     ],
 )
 def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
