@@ -19,9 +19,10 @@ _ZEROS_BEFORE = r"\b0+([0-9])"
 _MINUS = "\u2212"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
 _MINUS_AT_END = r"^([^()+-]+)-$"
-# Also matches pandas' form, 0 days 01:02:33. With so few digits, the seconds fit into 64 bits.
+# Also matches the forms of pandas and Python, 0 days 01:02:33, -1 days +23:59:59 and -1 day, 23:59:59. With
+# so few digits, the seconds fit into 64 bits.
 _CLOCK = (
-    r"^(?P<sign>-?)(?:(?P<days>[0-9]{1,6}) days?,? )?"
+    r"^(?P<sign>-?)(?:(?P<days>[0-9]{1,6}) days?,? \+?)?"
     r"(?:(?P<hours>[0-9]{1,6}):(?P<minutes>[0-5]?[0-9])|(?P<more_minutes>[0-9]{1,6})):"
     r"(?P<seconds>[0-5][0-9])(?P<fraction>(?:\.[0-9]+)?)$"
 )
@@ -140,10 +141,20 @@ def _seconds(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         return pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.int64())
 
     minutes = pc.add(count("minutes"), count("more_minutes"))
-    hours = pc.add(count("hours"), pc.multiply(count("days"), 24))
-    seconds = pc.add(count("seconds"), pc.multiply(pc.add(minutes, pc.multiply(hours, 60)), 60))
+    of_days = pc.multiply(count("days"), 86_400)
+    of_clock = pc.add(count("seconds"), pc.multiply(pc.add(minutes, pc.multiply(count("hours"), 60)), 60))
     sign, fraction = (pc.struct_field(parts, name) for name in ("sign", "fraction"))
+    seconds = pc.add(of_days, of_clock)
     plain = pc.binary_join_element_wise(sign, seconds.cast(texts.type), fraction, pa.scalar("", texts.type))
+    # Only days have the sign then: -1 day, 23:59:59 is a second less than nothing.
+    is_back = pc.and_(pc.equal(sign, "-"), pc.not_equal(pc.struct_field(parts, "days"), ""))
+    if pc.any(is_back).as_py():
+        back = pc.subtract(of_clock, of_days)
+        zero, nothing = pa.scalar("0", texts.type), pa.scalar("", texts.type)
+        rest = pc.binary_join_element_wise(zero, fraction, nothing).cast(pa.float64())
+        in_parts = pc.add(back.cast(pa.float64()), rest).cast(texts.type)
+        back = pc.if_else(pc.equal(fraction, ""), back.cast(texts.type), in_parts)
+        plain = pc.if_else(is_back, back, plain)
     of_day, fits_day = _seconds_of_day(texts)
     return pc.if_else(fits_day, of_day.cast(texts.type), plain), pc.or_(fits, fits_day)
 
@@ -173,8 +184,8 @@ def plain_dates(cells: pa.Array, form: str) -> pa.Array:
     written = pc.strftime(moments, format=form)
     # In any case of letters: am is the same as AM.
     same = pc.equal(*(pc.utf8_upper(plainly(each)) for each in (written, texts)))
-    fits = pc.and_(pc.is_valid(moments), same)
-    return pc.if_else(pc.fill_null(fits, False), plain.cast(cells.type), cells)
+    fits = pc.fill_null(pc.and_(pc.is_valid(moments), same), False)
+    return pc.if_else(fits, plain.cast(cells.type), cells)
 
 
 def _numbers_of(texts: pa.Array) -> pa.Array:

@@ -38,6 +38,9 @@ from slipway.components.ingest.options import NumberFormat
         ({"clock": True}, ["1:02:33", "02:33", "75:00", "-0:05",
                           "0 days 00:10:00.250", "1 day, 0:00:01", " 9:30 "],
          ["3753", "153", "4500", "-5", "600.250", "86401", "570"]),
+        # As Python and pandas write a second less than nothing: only the days have the sign.
+        ({"clock": True}, ["-1 day, 23:59:59", "-1 days +23:59:59", "-2 days +00:00:00.5", "0:07", "word"],
+         ["-1", "-1", "-172799.5", "7", "word"]),
         ({"clock": True}, ["1:75:30", "1:2", "12:60", "1:02:03:04", "9999999:00", "word", ""],
          ["1:75:30", "1:2", "12:60", "1:02:03:04", "9999999:00", "word", ""]),
         ({}, ["1e3", "Infinity", "word", ""], ["1e3", "Infinity", "word", ""]),
