@@ -185,7 +185,15 @@ def plain_dates(cells: pa.Array, form: str) -> pa.Array:
     # In any case of letters: am is the same as AM.
     same = pc.equal(*(pc.utf8_upper(plainly(each)) for each in (written, texts)))
     fits = pc.fill_null(pc.and_(pc.is_valid(moments), same), False)
+    if "%Y" in form and pc.any(pc.starts_with(plain, "0")).as_py():
+        fits = pc.and_(fits, _hold_year(texts, pc.strftime(moments, format="%Y")))
     return pc.if_else(fits, plain.cast(cells.type), cells)
+
+
+def _hold_year(texts: pa.Array, years: pa.Array) -> pa.Array:
+    """Return a mask of the texts that hold their year in four digits: %Y also reads 24, as the year 24."""
+    both = zip(texts.to_pylist(), years.to_pylist(), strict=True)
+    return pa.array([text is not None and year is not None and year in text for text, year in both])
 
 
 def _numbers_of(texts: pa.Array) -> pa.Array:
