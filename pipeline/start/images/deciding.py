@@ -19,6 +19,9 @@ _MOST_SIDE = 96
 _LEAST_SIDE = 8
 _MOST_CLASSES = 1000
 _FEW_IMAGES = 20
+_BYTE = 255
+# Fractions up to here would become too few levels of grey if they were rounded as they are.
+_FEW_LEVELS = 32
 _RARE_CLASS = 0.5  # share of the images that each class would have if all were of equal size
 
 
@@ -98,6 +101,16 @@ _NETWORKS = {
 }
 
 
+def pixel_range(facts: ImageFacts) -> tuple[float, float] | None:
+    """Return the pixels of an npz that become 0 and 255 of a byte; None if all of them are bytes already."""
+    least, greatest = facts.lowest, facts.highest
+    if least < 0 or greatest > _BYTE:
+        return least, greatest if greatest > least else least + 1
+    if facts.has_fractions and greatest <= 1:
+        return 0.0, 1.0
+    return None if facts.has_whole_pixels or greatest > _FEW_LEVELS else (0.0, greatest)
+
+
 def _check_classes(facts: ImageFacts, classes: Sequence[Class], data: str) -> None:
     if len(classes) > _MOST_CLASSES:
         raise UsageError(
@@ -157,6 +170,12 @@ def _channels(facts: ImageFacts) -> tuple[int, str]:
 
 def _notes(facts: ImageFacts) -> list[str]:
     notes = list(facts.ignored)
+    if (pixels := pixel_range(facts)) not in (None, (0.0, 1.0)):
+        least, greatest = (f"{each:g}" for each in pixels or ())
+        notes.append(
+            f"The pixels run from {least} to {greatest}: these become 0 and 255, the least and the greatest "
+            "byte, and so do values beyond them."
+        )
     if facts.unreadable_count:
         some = "; ".join(f"{name} ({why})" for name, why in facts.unreadable)
         more = ", and others" if facts.unreadable_count > len(facts.unreadable) else ""

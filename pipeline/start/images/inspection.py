@@ -46,6 +46,7 @@ class ImageFacts:
         lowest: the smallest pixel value in an npz.
         highest: the largest pixel value in an npz.
         has_fractions: whether an npz holds pixels as floats.
+        has_whole_pixels: whether all of them are whole numbers nevertheless.
         ignored: a sentence about each part of the data that is not used.
     """
 
@@ -59,6 +60,7 @@ class ImageFacts:
     lowest: float = 0.0
     highest: float = 255.0
     has_fractions: bool = False
+    has_whole_pixels: bool = True
     is_whole: bool = True
     ignored: tuple[str, ...] = ()
 
@@ -221,13 +223,20 @@ def _inspect_arrays(path: Path) -> ImageFacts:
     height, width, channels = next(iter(pictures.values()))
     parts = _parts(sorted(shapes))
     classes: Counter[Class] = Counter()
-    lowest, highest = np.inf, -np.inf
+    lowest, highest, has_whole_pixels = np.inf, -np.inf, True
     for block in FORMATS["npz"].read(file, options, kinds):
         if parts and block.part not in parts.values():
             continue
         classes.update(block.columns[LABEL].to_pylist())
         values = block.columns["image"].values.to_numpy(zero_copy_only=False)
-        lowest, highest = min(lowest, float(values.min())), max(highest, float(values.max()))
+        least, greatest = float(values.min()), float(values.max())
+        lowest, highest = min(lowest, least), max(highest, greatest)
+        if not np.isfinite([least, greatest]).all():
+            raise UsageError(
+                f"{path.name}: x_{block.part} holds pixels that are NaN or infinite.",
+                hint="numpy.nan_to_num(x), or leave these images out, before numpy.savez",
+            )
+        has_whole_pixels = has_whole_pixels and bool(np.all(values == np.floor(values)))
     total = sum(classes.values())
     left_out = sorted(set(shapes) - set(parts.values())) if parts else []
     return ImageFacts(
@@ -239,6 +248,7 @@ def _inspect_arrays(path: Path) -> ImageFacts:
         lowest=lowest,
         highest=highest,
         has_fractions=kinds["image"] == ColumnType.FLOAT,
+        has_whole_pixels=has_whole_pixels,
         ignored=tuple(
             f"x_{part} is left out: one part is for training, one for evaluation." for part in left_out
         ),

@@ -1,6 +1,7 @@
 """Writes the plan as the files of a workload: plain code that the user owns."""
 
-from slipway.pipeline.start.images.deciding import ImagePlan
+from slipway.pipeline.start.images.deciding import ImagePlan, pixel_range
+from slipway.pipeline.start.images.inspection import ImageFacts
 from slipway.pipeline.start.rendering import workload_files
 from slipway.pipeline.start.writing import skew_limits
 
@@ -8,7 +9,6 @@ _METRICS = {
     "binary": ("binary_accuracy", "auc"),
     "multiclass": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy"),
 }
-_BYTE = 255
 
 
 def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
@@ -26,12 +26,14 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
         "description": f"Predicts the class of an image, one of {len(plan.classes)}.",
         "metrics": _METRICS[plan.task],
         "gate": skew_limits(plan.facts.images),
-        "scale": _scale(plan),
+        "range": pixel_range(plan.facts),
+        "levels": ", ".join(map(str, _levels(plan.facts))),
         "pixels": plan.height * plan.width * plan.channels,
     }
     return workload_files(name, values, about="Classifies images", folder="templates/images")
 
 
-def _scale(plan: ImagePlan) -> int:
-    """Return the factor that maps the pixels of an npz to 0..255: 255 if they are in 0..1, else 1."""
-    return _BYTE if plan.facts.has_fractions and plan.facts.highest <= 1 else 1
+def _levels(facts: ImageFacts) -> tuple[float, float]:
+    """Return the pixels of a dark and of a bright image, of the type that the data has."""
+    least, greatest = pixel_range(facts) or (0, 200)
+    return (float(least), float(greatest)) if facts.has_fractions else (int(least), int(greatest))

@@ -72,10 +72,7 @@ def test_whatever_a_folder_is_called_stays_data(root, pictures):
 
 def test_a_folder_that_new_did_not_see_is_not_taken_for_another_class(root, pictures):
     _begin(root)
-    path = root / "workloads/pets/preprocessing.py"
-    spec = importlib.util.spec_from_file_location("preprocessing", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = _preprocessing(root)
     image = (pictures / CLASSES[1] / "3.png").read_bytes()
     rows = [{"image": [image], "label": [name]} for name in (*module.CLASSES, "parrots")]
     found = transformed(module.preprocessing_fn, rows, schema=root / "schemas/pets.pbtxt")
@@ -94,6 +91,49 @@ def test_an_npz_becomes_a_workload_with_its_parts_as_splits(root):
     assert (kind.name, kind.int_domain.min, kind.int_domain.max) == ("label", 0, 2)
 
 
+def _preprocessing(root):
+    spec = importlib.util.spec_from_file_location("preprocessing", root / "workloads/pets/preprocessing.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("pixels", "kind", "levels"),
+    [
+        ([0, 200, 16, 7], np.uint8, [0, 200, 16, 7]),
+        ([0.0, 0.2, 1.0, 0.5], np.float32, [0, 51, 255, 128]),
+        ([0.4, 200.6, 16.0, 7.2], np.float32, [0, 201, 16, 7]),
+        ([-1.0, 1.0, 0.0, 0.5], np.float32, [0, 255, 128, 191]),
+        ([0.0, 1.0000001, 0.5, 0.2], np.float32, [0, 255, 127, 51]),
+        ([-1024, 3071, 0, 1024], np.int16, [0, 255, 64, 128]),
+        ([0, 65535, 257, 32768], np.uint16, [0, 255, 1, 128]),
+    ],
+)
+def test_pixels_of_an_npz_fill_a_byte_and_none_is_cut_off(root, pixels, kind, levels):
+    x = np.tile(np.array(pixels, kind), (24, 16)).reshape(24, 8, 8)
+    np.savez(root / "pets.npz", x_train=x, y_train=np.arange(24) % 2)
+    begun = _begin(root, data="pets.npz")
+    run = any(note.startswith("The pixels run from ") for note in begun.plan.notes)
+    assert run is (min(pixels) < 0 or max(pixels) > 255 or 1 < max(pixels) < 2)
+    module = _preprocessing(root)
+    column = x[:1].reshape(1, -1).astype(np.float32 if x.dtype.kind == "f" else np.int64)
+    found = module.preprocessing_fn({"image": module.tf.constant(column), "label": module.tf.constant([[0]])})
+    assert list(found["image"].numpy()[0][:4]) == levels
+    image = _schema(root).feature[0]
+    domain = image.float_domain if x.dtype.kind == "f" else image.int_domain
+    assert domain.min <= min(pixels)
+    assert domain.max >= max(pixels)
+
+
+def test_a_pixel_that_is_no_number_is_refused(root):
+    x = np.zeros((24, 8, 8), np.float32)
+    x[5, 3, 3] = np.nan
+    np.savez(root / "pets.npz", x_train=x, y_train=np.arange(24) % 2)
+    with pytest.raises(UsageError, match="x_train holds pixels that are NaN or infinite"):
+        _begin(root, data="pets.npz")
+
+
 def test_divided_folders_keep_their_division(root, pictures):
     (root / "set").mkdir()
     pictures.rename(root / "set" / "train")
@@ -103,11 +143,12 @@ def test_divided_folders_keep_their_division(root, pictures):
     assert config.data.split_by.files == {"train": "train/*/*", "eval": "test/*/*"}
 
 
-@pytest.mark.parametrize("file_format", ["images", "npz", "fractions"])
+@pytest.mark.parametrize("file_format", ["images", "npz", "fractions", "centred"])
 def test_the_code_needs_no_formatter(root, project, pictures, file_format):
     shutil.rmtree(pictures / CLASSES[0])  # quotes in a name are escaped, and a formatter would rather not
     if file_format != "images":
         values = np.zeros((24, 70, 70), np.uint8 if file_format == "npz" else np.float32)
+        values[0, 0, 0] = -1 if file_format == "centred" else 0
         np.savez(root / "a.npz", x_train=values, y_train=np.arange(24) % 2)
     _begin(root, data="pets" if file_format == "images" else "a.npz")
     ours = 'lint.isort.known-first-party = ["slipway", "workloads"]'
