@@ -74,6 +74,7 @@ class Facts:
         values_per_row: for lists, the 99% quantile of the number of values in a row.
         shortest: for lists, the smallest number of values in a row that has any.
         values: for lists, the number of values in all rows.
+        nan_lists: for lists, the number of rows with a NaN among their numbers.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Facts:
     values_per_row: int = 1
     shortest: int = 1
     values: int = 0
+    nan_lists: int = 0
 
     @property
     def is_list(self) -> bool:
@@ -191,6 +193,7 @@ def facts_of_lists(name: str, kind: str, lists: Sequence[Values]) -> Facts:
         values_per_row=math.ceil(np.quantile(filled, 0.99)),
         shortest=int(filled.min()),
         values=int(filled.sum()),
+        nan_lists=0 if kind == "text" else sum(bool(np.isnan(each).any()) for each in lists),
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from slipway.components.counted_words import counted
 from slipway.pipeline.start.facts import Facts
 
 MOST_CODES = 256
@@ -20,6 +21,9 @@ def reason_against(column: Facts) -> str:
     if column.is_too_large:
         span = f"from {column.least:g} to {column.greatest:g}"
         return f"lists of numbers {span}, beyond what 32-bit numbers hold: remove these values"
+    if column.nan_lists:
+        rows = counted(column.nan_lists, "row")
+        return f"lists with NaN in {rows}: write other numbers there, or an empty list"
     if column.moment:
         return (
             "lists of points in time: write what matters of them, such as the first, as a column of its own"

@@ -52,6 +52,13 @@ def _rows(of):
         ("text", _rows(lambda row: [f"{row} {n}" for n in range(9)]), Role.LEFT_OUT, 0, "join each list"),
         ("text", _rows(lambda row: ["2024-01-02", "2024-01-03"]), Role.LEFT_OUT, 0, "points in time"),
         ("float", _rows(lambda row: [1e39, 1.0]), Role.LEFT_OUT, 0, "beyond what 32-bit numbers hold"),
+        (
+            "float",
+            _rows(lambda row: [1.0, float("nan") if row < 3 else row / 7]),
+            Role.LEFT_OUT,
+            0,
+            "lists with NaN in 3 rows: write other numbers there, or an empty list",
+        ),
         ("float", _rows(lambda row: [] if row else [1.0, 2.0]), Role.LEFT_OUT, 0, "a value in 1 of 600 rows"),
     ],
 )
