@@ -110,9 +110,10 @@ _ID_NAME = re.compile(
 )
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
+# 1.4.7 is a version, and 4711-56-78 a code.
 _OTHER_DATE = re.compile(
     r"((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?"
-    r"(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\d{4}[./-]\d{1,2}[./-]\d{1,2}\b"  # 1.4.7 is a version
+    r"(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\d{4}[./-](?:0?\d|1[0-2])[./-](?:[0-2]?\d|3[01])\b"
     r"|(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez|fév|avr|juin|juil|aoû"
     r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
     re.IGNORECASE,

@@ -18,6 +18,8 @@ Values = npt.NDArray[Any]
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(?:Z|UTC|GMT)|[+-]\d{2}(:?\d{2})?)?)?"
 )
+# A day that a calendar may have, or 0000-00-00 for none. Codes such as 4711-56-78 are written alike.
+_DAY = re.compile(r"(?:000[01]|[12]\d{3}|9999)-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])")
 # 12, -1,234.50, ($5), 5-, 12 %; not a code with leading zeros.
 _NUMBER = re.compile(
     r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?[)-]?"
@@ -309,7 +311,7 @@ def with_unit(text: str) -> str | None:
 
 def _moment_of_texts(counts: Counter[str]) -> str:
     matches = [_MOMENT.fullmatch(text) for text in counts]
-    if not matches or not all(matches):
+    if not matches or not all(matches) or sum(map(bool, map(_DAY.match, counts))) < _MOSTLY * len(matches):
         return ""
     return "time" if any(match and match["time"] for match in matches) else "date"
 

@@ -142,6 +142,12 @@ def _role(column, **options):
             "64 different texts, numbers except '90+', 'a', 'b' and 1 more",
         ),
         ("car", [f"ford no{row}" for row in range(ROWS)], Role.TEXT, "free text, 2 words"),
+        (
+            "part",
+            [f"4711-{40 + row % 60}-{row % 7}1" for row in range(ROWS)],
+            Role.CATEGORY,
+            "different texts",
+        ),
         ("country", _cycle("CH"), Role.LEFT_OUT, "the same in every row: CH"),
         (
             "country",
