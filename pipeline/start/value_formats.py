@@ -4,7 +4,7 @@ A format is recognised only if every value of the column has it, except words fo
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,7 +106,9 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
     for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
         # In a CSV, words for a missing value apply to every column.
         if words := [word for word in missing if word in values.to_pylist()]:
-            found[name] = _ColumnFormat(f"{' and '.join(words)} for no value, as in the columns of numbers")
+            found[name] = _ColumnFormat(
+                f"{' and '.join(_shown(words))} for no value, as in the columns of numbers"
+            )
     return ValueFormats(
         null_values=missing,
         numbers={name: each.number for name, each in found.items() if each.number is not None},
@@ -116,14 +118,18 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
 
 
 def _column_format(values: pa.Array, *, has_types: bool) -> _ColumnFormat | None:
-    trimmed = pc.unique(pc.utf8_trim_whitespace(values))
-    lower = pc.utf8_lower(trimmed)
-    is_word = pc.is_in(lower, value_set=pa.array(["", *MISSING_WORDS], trimmed.type))
-    present = trimmed.filter(pc.invert(is_word))
-    words = tuple(word for word in trimmed.filter(is_word).to_pylist() if word)
+    trimmed = pc.utf8_trim_whitespace(values)
+    is_word = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(["", *MISSING_WORDS], trimmed.type))
+    present = pc.unique(trimmed.filter(pc.invert(is_word)))
     if not len(present):
         return None
-    found = _day_of_digits(present) or _number(present) or _clock(present) or _date(present)
+    # Ingest compares the cells of a CSV as they are written, and other texts without the blanks around them.
+    words = tuple(filter(None, pc.unique((trimmed if has_types else values).filter(is_word)).to_pylist()))
+    found = _day_of_digits(present) or _number(present) or _clock(present)
+    if found is None:
+        # Only a format removes the blanks around the dates of a CSV.
+        has_blanks = not has_types and pc.any(pc.not_equal(trimmed, values)).as_py()
+        found = _date(_with_blank(present) if has_blanks else present)
     if found is None:
         return None
     is_plain = not found.words
@@ -132,8 +138,13 @@ def _column_format(values: pa.Array, *, has_types: bool) -> _ColumnFormat | None
     number = None if is_plain and not has_types else found.number
     date = found.date or ("%Y-%m-%d" if found.date == "" and has_types else None)
     said = [found.words] if found.words else []
-    said += [f"{' and '.join(words)} for no value"] if words else []
+    said += [f"{' and '.join(_shown(words))} for no value"] if words else []
     return _ColumnFormat(", ".join(said), number, date, words)
+
+
+def _shown(words: Sequence[str]) -> list[str]:
+    """Return words for no value as they are named in a message."""
+    return list(dict.fromkeys(word.strip() or "blanks" for word in words))
 
 
 def _number(present: pa.Array) -> _ColumnFormat | None:
@@ -226,6 +237,12 @@ def _clock(present: pa.Array) -> _ColumnFormat | None:
     return _ColumnFormat(f"written as {first}, read as {seconds} seconds", {"clock": True})
 
 
+def _with_blank(texts: pa.Array) -> pa.Array:
+    """Return the texts with a blank in front."""
+    blank, nothing = pa.scalar(" ", texts.type), pa.scalar("", texts.type)
+    return pc.binary_join_element_wise(blank, texts, nothing)
+
+
 def _date(present: pa.Array) -> _ColumnFormat | None:
     few = present.slice(0, _FEW)
     if not all(_DATE_LIKE.fullmatch(text) for text in few.to_pylist()):
@@ -240,7 +257,7 @@ def _date(present: pa.Array) -> _ColumnFormat | None:
     ]
     if not fitting:
         return None
-    words = f"dates as {present[0].as_py()}"
+    words = f"dates as {present[0].as_py().strip()}"
     others = [other for first, other in _OTHER_ORDER.items() if fitting[0].startswith(first)]
     if others and (other := others[0] + fitting[0][len(others[0]) :]) in fitting:
         words += f", assuming that the month comes first (otherwise write {other!r} in data.dates)"

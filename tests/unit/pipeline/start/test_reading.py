@@ -47,6 +47,19 @@ def _csv(tmp_path, columns, rows=30):
     return str(path)
 
 
+def test_words_for_no_value_behind_a_blank_are_none_to_ingest_too(tmp_path):
+    columns = {
+        "a": lambda row: str(row),
+        " b": lambda row: " NA" if row % 5 == 0 else f" {row}.5",
+        " c": lambda row: "   " if row % 5 == 0 else f"{row}",
+        " day": lambda row: f" 2024-01-{row + 1:02}",
+    }
+    table = read_table(_csv(tmp_path, columns), root=tmp_path)
+    assert table.kinds == {"a": "int", " b": "float", " c": "int", " day": "text"}
+    assert [np.isnan(table.columns[name]).sum() for name in (" b", " c")] == [6, 6]
+    assert table.columns[" day"][0] == "2024-01-01"
+
+
 def test_texts_that_only_look_like_numbers_are_read_as_text_with_the_reason(tmp_path):
     columns = {
         "phone": lambda row: f"+49151000000{row:02d}",

@@ -114,6 +114,20 @@ def test_a_word_for_no_value_among_numbers_is_named_and_holds_for_the_whole_csv(
     }
 
 
+def test_words_and_blanks_for_no_value_are_written_down_as_the_csv_has_them():
+    found = _forms([" 1", " 2.5", " NA", "NA", "   "])
+    assert (found.null_values, found.numbers) == (("   ", " NA", "NA"), {})
+    assert sorted(found.words["x"].removesuffix(" for no value").split(" and ")) == ["NA", "blanks"]
+    assert _forms([" 1", " NA", " "], has_types=True).null_values == ("NA",)
+
+
+def test_a_format_removes_the_blanks_around_dates():
+    assert _forms([" 2024-01-31", " 2024-02-01"]).dates == {"x": "%Y-%m-%d"}
+    assert _forms(["2024-01-31 ", "2024-02-01"]).dates == {"x": "%Y-%m-%d"}
+    assert _forms([" 2024-01-31 10:20:30"]).dates == {"x": "%Y-%m-%d %H:%M:%S"}
+    assert _forms(["2024-01-31", "2024-02-01"]).dates == {}
+
+
 @pytest.mark.parametrize("word", ["\\N", "<NA>", "NaT", "(null)", "[NULL]", "#DIV/0!", "#VALUE!", "#REF!"])
 def test_what_databases_pandas_and_sheets_write_is_a_word_for_no_value(word):
     found = _forms(["1", "2.5", word])
