@@ -77,5 +77,6 @@ def _is_in_order(groups: Values, orders: Values) -> bool:
     if orders.dtype == object:
         orders = np.unique(orders.astype(str), return_inverse=True)[1]
     rows = np.argsort(codes, kind="stable")
-    steps = np.diff(orders[rows])[codes[rows][1:] == codes[rows][:-1]]
+    with np.errstate(invalid="ignore"):  # between two infinite numbers there is no step
+        steps = np.diff(orders[rows])[codes[rows][1:] == codes[rows][:-1]]
     return bool((steps > 0).all() or (steps < 0).all())

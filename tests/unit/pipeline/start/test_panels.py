@@ -91,6 +91,12 @@ def test_categories_are_no_panel(columns):
     assert _found(**columns[1]) is None
 
 
+def test_infinite_numbers_are_no_time():
+    firm, year = _balanced(40, 10)
+    rate = np.where(year < 2, np.inf, year + 0.5)
+    assert _found(firm=100 + firm, period=rate, x=RANDOM.normal(size=400)) is None
+
+
 def test_many_columns_are_not_all_tried():
     many = {f"c{number}": RANDOM.integers(0, 100, 600) for number in range(300)}
     assert _found(**many) is None
