@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slipway.components.counted_words import counted
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS, Task
-from slipway.pipeline.start.facts import Facts, few
+from slipway.pipeline.start.facts import EXACT, Facts, few
 
 # An integer label with at most this many values is a class; up to twice as many, the user should decide.
 _SURE_CLASSES = 10
@@ -77,10 +77,12 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
                 "recurs cannot be learned.",
                 hint="name another column with --label",
             )
+        _check_exact(label)
         return "binary" if label.distinct == 2 else "multiclass"
     if asked == "regression":
         return "regression"
     if label.distinct == 2:
+        _check_exact(label)
         return "binary"
     if not label.is_whole or label.distinct > 2 * _SURE_CLASSES:
         return "regression"
@@ -88,6 +90,15 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
     if label.distinct <= _SURE_CLASSES and counts_up:
         return "multiclass"
     return "regression" if label.kind == "float" else None  # written with fractions: 10.0, 20.0
+
+
+def _check_exact(label: Facts) -> None:
+    """Reject classes that are known here as other numbers than the files hold: those are none of these."""
+    if label.kind == "int" and not label.is_whole:
+        raise UsageError(
+            f"{label.name} holds whole numbers beyond {EXACT:,}, which cannot be told from others here.",
+            hint="write the classes as texts, such as a1, or as smaller numbers",
+        )
 
 
 def _two_answers(label: Facts) -> dict[str, list[str]]:

@@ -241,6 +241,8 @@ def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values
         (["a", "b"], "regression", "holds text, such as 'a'"),
         (["a", "b", "c"], "binary", "3 different values; binary needs two"),
         ([f"c{n}" for n in range(101)], "auto", "too many for classes"),
+        ([10**17 + 1, 10**17 + 99] * 20, "auto", "whole numbers beyond 9,007,199,254,740,992"),
+        ([10**17 + 1, 10**17 + 99, 3] * 20, "multiclass", "whole numbers beyond 9,007,199,254,740,992"),
         (["a", "", "b"] * 20, "auto", "is a text without letters in 20 rows: each class needs a name"),
     ],
 )
