@@ -232,7 +232,7 @@ class _Backfill:
 
     def _start(self, span: int | str, run_id: str) -> None:
         target = replace(self._target, config=self._config(span))
-        job = self._service.request(compiled_job(target))
+        job = self._service.request(compiled_job(target), config=target.config)
         submitted = self._service.submit(job, run_id=run_id)
         self._follow(span, submitted, new_record(job, run_id=submitted.name))
         say(f"{span}: started, {submitted.link}")

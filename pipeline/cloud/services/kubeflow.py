@@ -84,9 +84,15 @@ class Kubeflow:
                     "is not in cloud.kubeflow.variables"
                 )
 
-    def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
+    def request(
+        self,
+        job: PipelineJob,
+        *,
+        when: ScheduleConfig | None = None,
+        config: WorkloadConfig | None = None,
+    ) -> PipelineJob:
         """Return a compiled job without the parts that Kubeflow cannot run; see `Service`."""
-        return kubeflow_job(job, self._config, when=when)
+        return kubeflow_job(job, config or self._config, when=when)
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Start a run; see `Service`."""

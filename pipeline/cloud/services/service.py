@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
+from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.runs.record import NodeState, Outputs
 
@@ -112,8 +113,20 @@ class Service(Protocol):
             images: the container images, each with the Dockerfile target that builds it.
         """
 
-    def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
-        """Return a compiled job in this service's form; with `when`, its runs take the span of their day."""
+    def request(
+        self,
+        job: PipelineJob,
+        *,
+        when: ScheduleConfig | None = None,
+        config: WorkloadConfig | None = None,
+    ) -> PipelineJob:
+        """Return a compiled job in this service's form.
+
+        Args:
+            when: the schedule by which its runs take the span of their day; None for a single run.
+            config: the settings that the job was compiled from, if they are others than those that the
+                service was opened with, such as another span.
+        """
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Start a run; if the service's answer is lost, no second run is started.

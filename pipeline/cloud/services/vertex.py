@@ -82,9 +82,17 @@ class Vertex:
             )
         yield from check_images(images, credentials=self._credentials)
 
-    def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
+    def request(
+        self,
+        job: PipelineJob,
+        *,
+        when: ScheduleConfig | None = None,
+        config: WorkloadConfig | None = None,
+    ) -> PipelineJob:
         """Return a compiled job with service account, network, key and failure policy; see `Service`."""
-        return vertex_request(follow_schedule(job, when) if when else job, self._cloud)
+        return vertex_request(
+            follow_schedule(job, when) if when else job, config.cloud if config else self._cloud
+        )
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Start a run; see `Service`."""

@@ -301,13 +301,17 @@ def test_recurring_run_is_paused_resumed_and_deleted(service, chosen):
     assert service.recurring == {}
 
 
-def test_span_of_the_day_is_a_macro_that_run_now_fills_in(service, chosen):
-    source = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
-    by_day = chosen(source, "cloud.schedule.lag_days=0")
-    golden = schedule.compiled_job(None)
+def _read_by_day(golden):
+    """Let a job's Ingest read a folder for each day."""
     task = golden["pipelineSpec"]["root"]["dag"]["tasks"]["Ingest"]
     text = '{"splits": [{"name": "all", "pattern": "{YYYY}-{MM}-{DD}/*.csv"}]}'
     task["inputs"]["parameters"]["input_config"] = {"runtimeValue": {"constant": text}}
+
+
+def test_span_of_the_day_is_a_macro_that_run_now_fills_in(service, chosen):
+    source = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
+    by_day = chosen(source, "cloud.schedule.lag_days=0")
+    _read_by_day(schedule.compiled_job(None))
     schedule.create(by_day)
     asked = service.recurring["s0"]["runtime_config"]["parameters"]["input_config"]
     assert "[[ScheduledTime.2006]]-[[ScheduledTime.01]]-[[ScheduledTime.02]]/*.csv" in asked
@@ -320,6 +324,7 @@ def test_span_of_the_day_is_a_macro_that_run_now_fills_in(service, chosen):
 def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, chosen, capsys):
     days = {"first": "2027-01-01", "last": "2027-01-03"}
     by_day = chosen("data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv")
+    _read_by_day(schedule.compiled_job(None))
     done, failed = {"state": "SUCCEEDED"}, {"state": "FAILED"}
     service.lives = [done, failed]
     assert back_fill.back_fill(by_day, **days) == 1
@@ -333,6 +338,8 @@ def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, c
     assert "2027-01-02: is already running" in told
     names = [run["display_name"].removeprefix("taxi-prod-back-fill-") for run in service.runs.values()]
     assert names == ["20270101", "20270102", "20270103"]
+    for run, day in zip(service.runs.values(), ("2027-01-01", "2027-01-02", "2027-01-03"), strict=True):
+        assert f'"pattern": "{day}/*.csv"' in json.dumps(run["pipeline_spec"]).replace('\\"', '"')
 
 
 def test_back_fill_does_not_start_a_run_again_whose_answer_was_lost(service, chosen, monkeypatch):
