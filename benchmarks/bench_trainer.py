@@ -181,11 +181,11 @@ def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
     """Measure one compiled loop of the same model's train_step over the same examples in memory."""
     import tensorflow as tf
 
-    from slipway.components.trainer.job_layout import first_rows
+    from slipway.components.trainer.job_layout import some_rows
     from slipway.components.trainer.user_model import build_model
 
     job = job_of(source, folder, batch_size=batch_size, epochs=1)
-    features, labels, _ = first_rows(job.train_files, job, rows=10**7)
+    features, labels, _ = some_rows(job.train_files, job, rows=10**7)
     count = len(labels) // batch_size
     columns = {name: tf.constant(values) for name, values in features.items()}
     label = tf.constant(labels)
