@@ -9,6 +9,7 @@ from slipway.components.google_retries import says_nothing_about_credentials
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
+_LONGEST_PATH = 512  # a key is longer
 LOG_IN = "gcloud auth application-default login"
 """The command that creates new credentials."""
 GIVER_OF_ACCESS = "the server that gives tokens of Google Cloud"
@@ -34,6 +35,7 @@ def find_credentials(what: str) -> Any:
         credentials.refresh(Request())
     except DefaultCredentialsError as error:
         if named := os.environ.get(_FILE):
+            _refuse_key(named, what)
             raise ComponentError(
                 f"{_FILE} names {named}, which gives no credentials for {what}: {_said(error)}",
                 hint=f"set it to the key file of a service account; or unset it, then {LOG_IN}",
@@ -71,6 +73,16 @@ def _default() -> Any:
             raise
         raise DefaultCredentialsError(f"{type(error).__name__}: {error}") from error
     return credentials
+
+
+def _refuse_key(named: str, what: str) -> None:
+    """Refuse a variable that may hold the key instead of its file's path, which no message may repeat."""
+    if len(named) > _LONGEST_PATH or set(named) & set('{"\n'):
+        raise ComponentError(
+            f"{_FILE} does not hold the path of a file, so there are no credentials for {what}.",
+            hint="write the key of the service account into a file, and set the variable to its path; or "
+            f"unset it, then {LOG_IN}",
+        ) from None  # Google's error repeats it
 
 
 def _said(error: Exception) -> str:

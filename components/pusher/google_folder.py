@@ -264,5 +264,5 @@ def _client() -> Any:
     try:
         # The project only matters for creating or listing buckets.
         return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
-    except DefaultCredentialsError as error:
-        raise ComponentError("There are no credentials for Cloud Storage.", hint=_LOG_IN) from error
+    except DefaultCredentialsError:  # not chained: it repeats the variable, which may hold the key itself
+        raise ComponentError("There are no credentials for Cloud Storage.", hint=_LOG_IN) from None

@@ -1,3 +1,5 @@
+import traceback
+
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -26,6 +28,15 @@ def test_file_that_the_variable_names_is_named_where_it_gives_none(monkeypatch, 
     ) as caught:
         find_credentials("Cloud Storage")
     assert "unset it" in caught.value.hint
+
+
+@pytest.mark.parametrize("key", ['{"private_key": "c2VjcmV0"}', "c2VjcmV0" * 100], ids=["as it is", "base64"])
+def test_key_in_place_of_the_path_of_its_file_is_not_repeated(monkeypatch, key):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", key)
+    with pytest.raises(ComponentError, match="does not hold the path of a file, so there are") as caught:
+        find_credentials("push.endpoint")
+    told = "".join(traceback.format_exception(caught.value))
+    assert "c2VjcmV0" not in f"{caught.value.message} {caught.value.hint} {told}"
 
 
 def test_server_of_tokens_that_does_not_answer_is_no_matter_of_the_credentials(monkeypatch):
