@@ -35,7 +35,12 @@ def find_credentials(what: str) -> Any:
         credentials.refresh(Request())
     except DefaultCredentialsError as error:
         if named := os.environ.get(_FILE):
-            _refuse_key(named, what)
+            if may_be_key(named):
+                raise ComponentError(
+                    f"{_FILE} does not hold the path of a file, so there are no credentials for {what}.",
+                    hint="write the service account's key into a file, and set the variable to its path; or "
+                    f"unset it, then {LOG_IN}",
+                ) from None  # Google's error repeats it
             raise ComponentError(
                 f"{_FILE} names {named}, which gives no credentials for {what}: {_said(error)}",
                 hint=f"set it to the key file of a service account; or unset it, then {LOG_IN}",
@@ -56,6 +61,11 @@ def find_credentials(what: str) -> Any:
     return credentials
 
 
+def may_be_key(named: str) -> bool:
+    """Return True if the variable may hold a key instead of its file's path: no message may repeat it."""
+    return len(named) > _LONGEST_PATH or bool(set(named) & set('{"\n'))
+
+
 def _default() -> Any:
     """Return the default credentials.
 
@@ -73,16 +83,6 @@ def _default() -> Any:
             raise
         raise DefaultCredentialsError(f"{type(error).__name__}: {error}") from error
     return credentials
-
-
-def _refuse_key(named: str, what: str) -> None:
-    """Refuse a variable that may hold the key instead of its file's path, which no message may repeat."""
-    if len(named) > _LONGEST_PATH or set(named) & set('{"\n'):
-        raise ComponentError(
-            f"{_FILE} does not hold the path of a file, so there are no credentials for {what}.",
-            hint="write the key of the service account into a file, and set the variable to its path; or "
-            f"unset it, then {LOG_IN}",
-        ) from None  # Google's error repeats it
 
 
 def _said(error: Exception) -> str:

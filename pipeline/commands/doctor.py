@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 
 from slipway.components.available_memory import available_memory_bytes
 from slipway.components.errors import ComponentError
+from slipway.components.google_credentials import may_be_key
 from slipway.components.project import INSTALL, PROJECT_ROOT
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evidence
 from slipway.components.trainer.devices.hosts import find_hosts
@@ -251,7 +252,10 @@ def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
     named = environment.get("GOOGLE_APPLICATION_CREDENTIALS")
     usual = Path(environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
     usual /= "application_default_credentials.json"
-    if named:
+    if named and may_be_key(named):
+        there = False
+        found = "GOOGLE_APPLICATION_CREDENTIALS does not hold the path of a file"
+    elif named:
         there = Path(named).is_file()
         found = f"GOOGLE_APPLICATION_CREDENTIALS names {named}" + ("" if there else ", which does not exist")
     else:

@@ -90,6 +90,11 @@ def test_what_this_machine_lacks_is_reported_with_its_remedy(
     assert all(each.state != "ok" and remedy in each.remedy for each in found)
 
 
+def test_key_in_place_of_the_path_of_its_file_is_not_repeated():
+    [found] = doctor._credentials({"GOOGLE_APPLICATION_CREDENTIALS": "c2VjcmV0" * 100})
+    assert (found.state, "c2VjcmV0" in f"{found.found}{found.remedy}") == ("none", False)
+
+
 def test_an_interpreter_that_does_not_start_is_reported_with_its_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "_ask", lambda python, code, _: {"torch": "2"} if "importlib" in code else {})
     found = named(examine(tmp_path, {}, deep=True), "this one, torch")
