@@ -107,11 +107,19 @@ class LiveModel:
         self._follower.join()
 
     def _follow(self) -> None:
+        told = ""
         while not self._stopping.wait(POLL_S):
             try:
                 self.follow_once()
-            except Exception:  # from the base or its network: the next poll tries again
-                _log.warning("Cannot look for a newer version.", exc_info=True)
+                now = ""
+            except Exception as error:  # from the base or its network: the next poll tries again
+                now = _words(error)
+                _log.debug("The versions cannot be listed.", exc_info=True)
+            if now and now != told:
+                self._tell(f"Cannot look for a newer version, will retry: {now}")
+            elif told and not now:
+                self._tell("Looking for newer versions again.")
+            told = now
 
     def follow_once(self) -> None:
         """Look once for a newer version, and load it."""
@@ -146,10 +154,14 @@ class LiveModel:
         # The version may still be being copied, or the store may have been unavailable for a moment.
         before = self._refused.get(version)
         pause_s = min(2 * before.pause_s, LONGEST_PAUSE_S) if before else POLL_S
-        told = error.message if isinstance(error, ComponentError) else f"{type(error).__name__}: {error}"
+        told = _words(error)
         self._refused[version] = _Refused(
             self._clock() + pause_s, pause_s, told, error.hint if isinstance(error, ComponentError) else ""
         )
         if before is None or before.told != told:
             _log.debug("Version %d cannot be served.", version, exc_info=True)
             self._tell(f"Not serving version {version}, will retry: {told}")
+
+
+def _words(error: Exception) -> str:
+    return error.message if isinstance(error, ComponentError) else f"{type(error).__name__}: {error}"

@@ -105,8 +105,9 @@ def test_classes_that_are_named_are_kept(follow, tmp_path):
     assert follow(Base(tmp_path, classes=["no", "yes"])).served.classes == {"": ("no", "yes")}
 
 
-def test_follower_outlives_a_base_that_raises_anything(base, monkeypatch, caplog):
-    looks = iter([[1], RuntimeError("the store's client broke"), [1, 2]])
+def test_follower_outlives_a_base_that_raises_anything_and_tells_it_once(base, monkeypatch, caplog):
+    broken, told = ComponentError("the store does not answer."), []
+    looks = iter([[1], broken, broken, RuntimeError("the store's client broke"), [1], [1, 2]])
 
     def numbers():
         found = next(looks, [1, 2])
@@ -116,8 +117,15 @@ def test_follower_outlives_a_base_that_raises_anything(base, monkeypatch, caplog
 
     base.numbers, base.faults[2] = numbers, None
     monkeypatch.setattr(live_model, "POLL_S", 0.001)
-    live = LiveModel(base, tell=lambda line: None, load=lambda folder: folder.name)
+    live = LiveModel(base, tell=told.append, load=lambda folder: folder.name)
     while live.served.version != 2:
         assert live._follower.is_alive()
     live.close()
-    assert "Cannot look for a newer version" in caplog.text
+    assert told == [
+        "Serving version 1.",
+        "Cannot look for a newer version, will retry: the store does not answer.",
+        "Cannot look for a newer version, will retry: RuntimeError: the store's client broke",
+        "Looking for newer versions again.",
+        "Serving version 2.",
+    ]
+    assert not caplog.text
