@@ -41,8 +41,10 @@ def find_other_workload(base: str, workload: str) -> str:
         ComponentError: the bucket cannot be used.
         OSError: the directory cannot be read.
     """
+    if not workload:
+        return ""
     store = version_store_at(base)
-    numbers = store.numbers() if workload else []
+    numbers = store.numbers()
     manifest = store.manifest(numbers[-1]) if numbers else None
     pushed_by = manifest.provenance.get("workload", "") if manifest else ""
     return "" if pushed_by == workload else pushed_by
