@@ -43,8 +43,14 @@ class Check:
         verb = "meets" if self.passed else "needs"
         value = self.found or "was not computed"
         if self.got is not None:
-            value = " ".join(filter(None, (f"{self.got:.4g}", self.unit)))
+            value = " ".join(filter(None, (self._number(self.got), self.unit)))
         return f"{self.metric} {value}{where}, {verb} {self.required}{note}"
+
+    def _number(self, got: float) -> str:
+        """Return a number with four digits, or with as many as tell it from the limit that it fails."""
+        limits = set() if self.passed else set(self.required.split())
+        numbers = (f"{got:.{digits}g}" for digits in (4, 6, 9, 15))
+        return next((number for number in numbers if number not in limits), f"{got:.4g}")
 
     @property
     def is_warning(self) -> bool:

@@ -95,6 +95,19 @@ def test_refusal_names_metric_value_and_requirement():
     assert judge({"auc": Threshold(min=0.94)}, {"auc": 0.71}).reasons == ("auc 0.71, needs at least 0.94",)
 
 
+@pytest.mark.parametrize(
+    ("got", "shown"), [(0.93996, "0.93996"), (0.93999996, "0.93999996"), (0.9394, "0.9394"), (0.71, "0.71")]
+)
+def test_value_that_just_fails_is_not_shown_as_the_limit(got, shown):
+    found = judge({"auc": Threshold(min=0.94)}, {"auc": got})
+    assert found.reasons == (f"auc {shown}, needs at least 0.94",)
+
+
+def test_value_that_only_its_bound_fails_is_shown_as_it_is():
+    check = Check("auc", "overall", "at least 0.94 with 95 % confidence", 0.94, None, passed=False)
+    assert check.reason == "auc 0.94, needs at least 0.94 with 95 % confidence"
+
+
 def test_refusal_against_the_baseline_shows_the_baseline():
     [reason] = judge({"auc": Threshold(max_drop=0.01)}, {"auc": 0.95}, {"auc": 0.98}).reasons
     assert reason == "auc 0.95, needs at least 0.97 (baseline 0.98 less 0.01)"
