@@ -62,10 +62,11 @@ def _above_limit(feature: FeatureStatistics, split: str, limits: Limits) -> Find
 def _below_schema(
     feature: FeatureStatistics, split: str, allowed: FeatureSchema | None, schema_file: str
 ) -> Finding | None:
-    if allowed is None or 1 - feature.missing_share >= allowed.min_fraction:
+    there = feature.present / feature.rows if feature.rows else 1.0  # 1 - 0.9 would be less than 0.1
+    if allowed is None or there >= allowed.min_fraction:
         return None
     # Two decimals, rounded down, since the share will vary in the next data.
-    edit = Edit("set_presence", feature.name, number=int((1 - feature.missing_share) * 100) / 100)
+    edit = Edit("set_presence", feature.name, number=int(there * 100) / 100)
     words = f"fill them: the schema requires {percent(allowed.min_fraction)}"
     if not schema_file:
         return _finding(feature, split, 1 - allowed.min_fraction, "", words)

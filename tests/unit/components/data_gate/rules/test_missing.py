@@ -50,6 +50,12 @@ def test_schema_s_min_fraction_holds_also_where_the_column_is_there_and_empty(sp
         )
 
 
+@pytest.mark.parametrize(("present", "is_found"), [(100, False), (99, True)])
+def test_share_that_is_just_the_schema_s_min_fraction_passes(split, present, is_found):
+    """1 - 0.9 is less than 0.1 in floating point."""
+    assert bool(found(split, present, min_fraction=0.1)) == is_found
+
+
 @pytest.mark.parametrize(
     ("before", "present", "is_found"),
     [
