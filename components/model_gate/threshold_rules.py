@@ -1,5 +1,6 @@
 """Checks the measurements against the workload's thresholds. Pure: it takes numbers and returns checks."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from slipway.components.model_gate.slice_names import slice_columns
 from slipway.components.model_gate.verdict import OVERALL, Check
 from slipway.components.setting_fields import setting
 
+# In floating point, 0.8 less 0.1 is more than 0.7.
+_ROUNDING = 1e-12
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""
 
@@ -190,7 +193,8 @@ def _against_baseline(metric: str, limits: Threshold, name: str, at: Measured) -
     if got is None or got != got:
         return [(required, False, "")]
     if limits.confidence is None:
-        return [(required, got >= limit if falls else got <= limit, "")]
+        passed = (got >= limit if falls else got <= limit) or math.isclose(got, limit, rel_tol=_ROUNDING)
+        return [(required, passed, "")]
     low, high = difference_bounds(metric, at, limits.confidence)
     worse_by = -high if falls else low
     note = f"beyond chance: worse by at least {worse_by:.4g}"

@@ -103,6 +103,19 @@ def test_value_that_just_fails_is_not_shown_as_the_limit(got, shown):
     assert found.reasons == (f"auc {shown}, needs at least 0.94",)
 
 
+@pytest.mark.parametrize(
+    ("limits", "got", "baseline", "blessed"),
+    [
+        (Threshold(max_drop=0.1), 0.7, 0.8, True),
+        (Threshold(max_drop=0.1), 0.6999999, 0.8, False),
+        (Threshold(max_rise=0.1), 0.8, 0.7, True),
+        (Threshold(max_rise=0.1), 0.8000001, 0.7, False),
+    ],
+)
+def test_change_of_just_what_is_allowed_passes(limits, got, baseline, blessed):
+    assert judge({"m": limits}, {"m": got}, {"m": baseline}).blessed == blessed
+
+
 def test_value_that_only_its_bound_fails_is_shown_as_it_is():
     check = Check("auc", "overall", "at least 0.94 with 95 % confidence", 0.94, None, passed=False)
     assert check.reason == "auc 0.94, needs at least 0.94 with 95 % confidence"
