@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from slipway.components.predictor.predict_files import (
     REFUSED,
     Counts,
     InputTask,
+    Logging,
     PredictFile,
     Rows,
     predict_files,
@@ -222,6 +224,15 @@ def test_model_that_cannot_be_loaded_is_an_error_in_words(monkeypatch, tmp_path)
     list(step.process(InputTask(0, "rows.csv", 1)))
     [path] = tmp_path.glob("*.report")
     assert json.loads(path.read_text(encoding="utf-8"))["error"] == "model cannot be loaded"
+
+
+@pytest.mark.parametrize(("left_out", "is_told"), [(0, False), (3, True)])
+def test_rows_that_are_too_long_for_the_log_are_told(caplog, left_out, is_told):
+    log = SimpleNamespace(left_out=left_out, close=lambda: None)
+    step = PredictFile("model", "folder", lambda _task: [], logged=Logging(lambda: log, version=7))
+    step.setup()
+    step.teardown()
+    assert ("lacks 3 rows" in caplog.text) == is_told
 
 
 def test_full_disk_is_reported_and_the_begin_of_the_predictions_goes(report, tmp_path):
