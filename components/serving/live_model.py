@@ -20,6 +20,9 @@ POLL_S = 2.0
 LONGEST_PAUSE_S = 300.0
 """The longest pause before another try to load a version; it starts at `POLL_S` and doubles."""
 
+END_WAIT_S = 5.0
+"""How long a look that has begun is waited for at the end: longer than most models take to load."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -102,9 +105,9 @@ class LiveModel:
         return self._served
 
     def close(self) -> None:
-        """Stop following."""
+        """Stop following; a look at a store that does not answer is not waited for to its end."""
         self._stopping.set()
-        self._follower.join()
+        self._follower.join(END_WAIT_S)
 
     def _follow(self) -> None:
         told = ""

@@ -1,6 +1,7 @@
 """Following a base: what cannot be loaded is tried again, and the follower never ends."""
 
 import json
+import threading
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -129,3 +130,22 @@ def test_follower_outlives_a_base_that_raises_anything_and_tells_it_once(base, m
         "Serving version 2.",
     ]
     assert not caplog.text
+
+
+def test_end_does_not_wait_for_a_store_that_does_not_answer(base, monkeypatch):
+    monkeypatch.setattr(live_model, "POLL_S", 0.001)
+    monkeypatch.setattr(live_model, "END_WAIT_S", 0.01)
+    live = LiveModel(base, tell=lambda line: None, load=lambda folder: folder.name)
+    is_asked, answers = threading.Event(), threading.Event()
+
+    def numbers():
+        is_asked.set()
+        answers.wait()
+        return [1]
+
+    base.numbers = numbers
+    is_asked.wait()
+    live.close()
+    assert live._follower.is_alive()
+    answers.set()
+    live._follower.join()
