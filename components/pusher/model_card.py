@@ -96,7 +96,7 @@ def _chart(provenance: Mapping[str, object]) -> Iterator[str]:
     if chart is None:
         return
     yield ""
-    yield f"{_text(chart.metric)} by slice, the lowest first:"
+    yield f"{_text(chart.metric)} by slice, {chart.order}:"
     yield ""
     yield f"![the same as a picture]({PICTURE})"
     yield ""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.components.metrics.definitions import METRICS, plain_name
+
 SHOWN_SLICES = 40
-"""The most slices to draw, the lowest ones."""
+"""The most slices to draw, the worst ones."""
 
 _SHOWN_TEXT = 200
 _CELLS = 40
@@ -41,15 +43,22 @@ class Bar:
 
 @dataclass(frozen=True)
 class SliceChart:
-    """The bars of one metric, the lowest first.
+    """The bars of one metric, the worst first.
 
     Attributes:
         bars: at most `SHOWN_SLICES`.
+        is_error: whether the highest value is the worst; of metrics of one's own the lowest is taken for it.
     """
 
     metric: str
     bars: tuple[Bar, ...]
     left_out: int
+    is_error: bool = False
+
+    @property
+    def order(self) -> str:
+        """The order of the bars in words."""
+        return f"the {'highest' if self.is_error else 'lowest'} first"
 
     def lines(self) -> Iterator[str]:
         """Yield the chart as plain text, one line per slice."""
@@ -61,7 +70,7 @@ class SliceChart:
     def svg(self) -> str:
         """Return the chart as a picture without external references or scripts; all text in it is escaped."""
         height = _ROW_PX * (len(self.bars) + 2)
-        title = html.escape(f"{plain(self.metric)} by slice, the lowest first")
+        title = html.escape(f"{plain(self.metric)} by slice, {self.order}")
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH_PX}" height="{height}" '
             f'viewBox="0 0 {_WIDTH_PX} {height}" role="img" font-family="sans-serif" font-size="12">'
@@ -85,8 +94,11 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
     metric = next((name for name in numbers(provenance.get("metrics")) if name != "example_count"), "")
     slices = provenance.get("slices")
     found = {name: numbers(values) for name, values in slices.items()} if isinstance(slices, Mapping) else {}
+    known = METRICS.get(plain_name(metric))
+    is_error = known is not None and known.better == "lower"
     values = sorted(
-        (each[metric], name) for name, each in found.items() if not math.isnan(each.get(metric, math.nan))
+        ((each[metric], name) for name, each in found.items() if not math.isnan(each.get(metric, math.nan))),
+        key=lambda item: (-item[0] if is_error else item[0], item[1]),
     )
     if len(values) < 2:
         return None
@@ -95,7 +107,7 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
         Bar(plain(name), value, min(max(value, 0.0) / largest, 1.0), found[name].get("example_count"))
         for value, name in values[:SHOWN_SLICES]
     )
-    return SliceChart(metric, bars, len(values) - len(bars))
+    return SliceChart(metric, bars, len(values) - len(bars), is_error)
 
 
 def plain(value: Any) -> str:

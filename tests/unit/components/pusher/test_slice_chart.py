@@ -54,6 +54,14 @@ def test_many_slices_are_counted_instead_of_drawn():
     assert chart.bars[0].name == "hour=0"
 
 
+@pytest.mark.parametrize("metric", ["mean_absolute_error", "tip/mean_absolute_error"])
+def test_worst_slices_of_an_error_are_those_with_the_highest_value(metric):
+    slices = {f"hour={hour}": {metric: float(hour)} for hour in range(SHOWN_SLICES + 3)}
+    chart = slice_chart({"metrics": {metric: 20.0}, "slices": slices})
+    assert (chart.bars[0].name, chart.bars[0].share) == (f"hour={SHOWN_SLICES + 2}", 1.0)
+    assert (chart.bars[-1].value, chart.order) == (3.0, "the highest first")
+
+
 def test_bar_of_a_negative_value_has_no_length():
     chart = slice_chart({"metrics": {"r2": 0.5}, "slices": {"a": {"r2": -1.0}, "b": {"r2": 0.5}}})
     assert [bar.share for bar in chart.bars] == [0.0, 0.5]
