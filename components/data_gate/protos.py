@@ -90,7 +90,12 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
         has = base["present"] > 0
         distribution = _distribution(stats.histograms) if has else None
         return FeatureStatistics(
-            **base, min=stats.min, max=stats.max, mean=stats.mean, distribution=distribution
+            **base,
+            min=stats.min,
+            max=stats.max,
+            mean=stats.mean,
+            std_dev=stats.std_dev,
+            distribution=distribution,
         )
     counts = getattr(getattr(stats, "rank_histogram", None), "buckets", ())
     return FeatureStatistics(

@@ -45,6 +45,7 @@ class FeatureStatistics:
         most_values: the largest number of values in one row; 0 if unknown.
         unique: the number of distinct texts.
         counts: the most frequent texts with their counts (TFDV keeps 1,000).
+        std_dev: the standard deviation of the numbers; None if unknown.
         distribution: the distribution of the numbers; None if there are none.
         is_sampled: whether the split has rows that were not examined.
     """
@@ -59,6 +60,7 @@ class FeatureStatistics:
     min: float = 0.0
     max: float = 0.0
     mean: float = 0.0
+    std_dev: float | None = None
     distribution: Distribution | None = None
     is_sampled: bool = False
     most_values: int = 0

@@ -1,5 +1,6 @@
 """Checks that the label is present, not constant, and distributed as before and alike in all splits."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, limit_words, plain
@@ -173,7 +174,14 @@ def _shift(
 
 
 def _is_binary(feature: FeatureStatistics) -> bool:
-    return feature.kind == "int" and feature.min >= 0 and feature.max <= 1
+    """Return True if all labels are 0 or 1, also as fractions: files often write 1.0."""
+    if feature.min < 0 or feature.max > 1:
+        return False
+    # Of numbers between 0 and 1 with this mean, only zeros and ones vary as much.
+    most = feature.mean * (1 - feature.mean)
+    return feature.kind == "int" or (
+        feature.std_dev is not None and math.isclose(feature.std_dev**2, most, abs_tol=1e-6)
+    )
 
 
 def _counts(feature: FeatureStatistics) -> dict[str, float]:

@@ -16,7 +16,8 @@ def _numbers(name, values, *, rows, quantiles):
     kind = "int" if (values == values.round()).all() else "float"
     return FeatureStatistics(
         name, kind, rows, len(values), len(values),
-        min=values.min(), max=values.max(), mean=values.mean(), distribution=Distribution(points, below),
+        min=values.min(), max=values.max(), mean=values.mean(), std_dev=values.std(),
+        distribution=Distribution(points, below),
     )  # fmt: skip
 
 

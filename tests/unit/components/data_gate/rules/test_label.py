@@ -79,6 +79,23 @@ def test_share_of_a_binary_label_is_held_against_the_reference(split, now, then,
         assert findings[0].measured == pytest.approx(abs(now - then))
 
 
+@pytest.mark.parametrize("kinds", [("float", "float"), ("float", "int"), ("int", "float")])
+def test_binary_label_may_be_written_as_fractions(split, feature, kinds):
+    """A column of 1.0 and 0.0, as after a gap, is the label that 1 and 0 are."""
+    now, then = (
+        replace(feature("y", binary(share)), kind=kind)
+        for share, kind in zip((0.35, 0.22), kinds, strict=True)
+    )
+    [finding] = faults(split, now, before=then)
+    assert finding.measured == pytest.approx(0.13)
+    assert finding.what.endswith('"1" rose from 22% to 35%')
+
+
+def test_shares_between_0_and_1_are_compared_as_numbers(split):
+    [finding] = faults(split, np.linspace(0, 1, 1000), before=[0.0, 0.9, 1.0] * 300)
+    assert finding.what.startswith("the mean is ")
+
+
 def test_share_of_a_class_is_held_against_the_reference(split):
     [finding] = faults(split, {"a": 800, "b": 200}, before={"a": 500, "b": 500})
     assert finding.what == '"a" is 800 of 1,000 labels (80%), 50% in the reference'
