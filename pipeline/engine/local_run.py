@@ -23,6 +23,7 @@ from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_gr
 from slipway.pipeline.plan.run_request import TRAINING_NODES, Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.lock import check_store
+from slipway.pipeline.runs.outcome import forget_outcome
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.result_files import kept_files
 from slipway.pipeline.runs.run_target import IR_NAME
@@ -244,6 +245,7 @@ def prepare(
     for node_id in reused.keys() - results.keys():
         entry = record.node(node_id)
         entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
+        _forget_earlier(entry)
     return plan
 
 
@@ -289,16 +291,23 @@ def _begin_nodes(journal: Journal, plan: Plan, display: RunDisplay) -> None:
             )
         else:
             entry.state = "skipped" if decision.action == "skip" else "waiting"
-            entry.attempts, entry.error, entry.is_stop = 0, None, False
+            _forget_earlier(entry)
         record.nodes.append(entry)
     history.save_fingerprints(record.run_id, plan.prints)
     history.save(record)
     display.planned(record, _expected_s(history, record))
 
 
+def _forget_earlier(entry: NodeRecord) -> None:
+    """Remove what an earlier result, or an attempt before the run was resumed, left in a node's record."""
+    entry.attempts, entry.preemptions, entry.error, entry.is_stop = 0, 0, None, False
+    entry.execution_id, entry.outputs = None, {}
+
+
 def _continued(record: RunRecord) -> RunRecord:
     record.resumed += 1
     record.state, record.exit_code = "running", None
+    forget_outcome(record)
     return record
 
 

@@ -28,6 +28,7 @@ def complete_outcome(record: RunRecord) -> None:
     Works for any pipeline that blesses and pushes with TFX's artifact types; reasons and metrics come from
     the `verdict.json` that our ModelGate writes beside its blessing.
     """
+    forget_outcome(record)
     _complete_blessing(record)
     if not record.metrics:  # the run did not reach a gate
         for _, evaluation in record.outputs_of("ModelEvaluation"):
@@ -42,6 +43,12 @@ def complete_outcome(record: RunRecord) -> None:
             live = live_beside(path)
             if live not in ("", Path(path).name):
                 record.pushed["live"] = live
+
+
+def forget_outcome(record: RunRecord) -> None:
+    """Remove what an earlier attempt at a run had achieved, before the run was resumed."""
+    record.metrics, record.training = {}, Training()
+    record.blessed, record.blessing_reasons, record.pushed = None, [], None
 
 
 def exit_code(record: RunRecord) -> int:

@@ -14,12 +14,13 @@ from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.engine.concurrent_runs import Beside
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.record import Failure, NodeRecord
 
 
 @pytest.mark.parametrize("begin", [local_run.execute, partial(steps.begin, airflow="")])
@@ -132,3 +133,26 @@ def test_a_pipeline_s_own_store_that_is_no_file_is_refused_in_words(tmp_path, mo
     with pytest.raises(UsageError, match="is a folder, a pipe or a device"):
         local_run.prepare(request, Journal(history.new_run("toy"), history, 0.0), Mock(), server)
     assert not server.settle.called
+
+
+def test_a_node_that_a_resumed_run_runs_again_keeps_nothing_of_its_earlier_attempt(tmp_path):
+    history = History(tmp_path)
+    record = history.new_run("toy")
+    made = {"model": [{"uri": "/old", "type": "Model", "properties": {}}]}
+    error = Failure(message="it was ended")
+    record.nodes = [
+        NodeRecord(
+            "Other", state="failed", attempts=4, preemptions=3, execution_id=7, outputs=made, error=error
+        )
+    ]
+    decision = Decision("Other", "run", "its code changed")
+    plan = Plan(
+        Graph("toy", (OTHER,)), {"Other": Fingerprint({"node:id": "Other"})}, {"Other": decision}, "", ""
+    )
+
+    local_run._begin_nodes(Journal(record, history, 0.0), plan, Mock())
+
+    [entry] = record.nodes
+    # The attempts that were ended from outside would otherwise count as further retries.
+    assert (entry.state, entry.attempts, entry.preemptions, entry.error) == ("waiting", 0, 0, None)
+    assert (entry.execution_id, entry.outputs) == (None, {})

@@ -149,6 +149,25 @@ def test_a_gates_metrics_count_more_than_the_evaluators(tmp_path):
     assert outcome(evaluator, gate(tmp_path, blessed=True)).metrics == {"auc": 0.95}
 
 
+def test_a_resumed_run_tells_nothing_that_only_its_earlier_attempt_achieved(tmp_path):
+    told = {"metrics": '{"auc": 0.97}'}
+    evaluator = NodeRecord(
+        "Evaluator", state="complete", outputs={"e": [artifact("ModelEvaluation", **told)]}
+    )
+    (tmp_path / "result.json").write_text('{"verdict": "compute-bound"}', encoding="utf-8")
+    trainer = NodeRecord("Trainer", state="complete", outputs={"model_run": [artifact("ModelRun", tmp_path)]})
+    record = outcome(trainer, evaluator, gate(tmp_path, blessed=True), pusher(pushed=1, pushed_version="1"))
+    assert (record.blessed, record.metrics, record.pushed["version"]) == (True, {"auc": 0.95}, "1")
+
+    told["metrics"] = '{"auc": 0.4}'
+    evaluator.outputs = {"e": [artifact("ModelEvaluation", **told)]}
+    record.nodes = [NodeRecord("Trainer", state="failed"), evaluator]
+    complete_outcome(record)
+
+    assert record.metrics == {"auc": 0.4}
+    assert (record.blessed, record.blessing_reasons, record.pushed, record.training) == (None, [], None, {})
+
+
 @pytest.mark.parametrize(
     ("states", "blessed", "code"),
     [
