@@ -72,7 +72,7 @@ def execute(
         beside.begin()
     with contextlib.nullcontext() if beside else at_work(request.output, request.workload, run_id=run_id):
         record = (
-            _continued(resumed)
+            _continued(resumed, request)
             if resumed
             else history.new_run(request.workload, request.recorded, run_id=run_id)
         )
@@ -304,8 +304,9 @@ def _forget_earlier(entry: NodeRecord) -> None:
     entry.execution_id, entry.outputs = None, {}
 
 
-def _continued(record: RunRecord) -> RunRecord:
+def _continued(record: RunRecord, request: Request) -> RunRecord:
     record.resumed += 1
+    record.target = request.recorded  # the workload file may have been edited since
     record.state, record.exit_code = "running", None
     forget_outcome(record)
     return record

@@ -18,6 +18,7 @@ from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.plan.run_request import workload_request
+from slipway.pipeline.runs.comparison import settings_of
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import Failure, NodeRecord
@@ -156,3 +157,17 @@ def test_a_node_that_a_resumed_run_runs_again_keeps_nothing_of_its_earlier_attem
     # The attempts that were ended from outside would otherwise count as further retries.
     assert (entry.state, entry.attempts, entry.preemptions, entry.error) == ("waiting", 0, 0, None)
     assert (entry.execution_id, entry.outputs) == (None, {})
+
+
+def test_a_resumed_run_is_recorded_with_the_settings_that_it_is_resumed_with(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(local_run, "is_all_known", lambda *_: True)
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+
+    def request(batch_size):
+        choice = WorkloadChoice(workload, read_assignments([f"train.batch_size={batch_size}"]))
+        return workload_request(choice, output=output, beam_args=())
+
+    run = local_run.execute(request(512), display=Mock())
+    local_run.execute(request(128), display=Mock(), resumed=run)
+
+    assert settings_of(History(output).find(run.run_id))["train.batch_size"] == 128
