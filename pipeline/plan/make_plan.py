@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from slipway.components.errors import SlipwayError
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.components.source_closure import source_closure
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
@@ -164,6 +165,12 @@ def _makers(graph: Graph, type_name: str) -> list[str]:
 
 
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
-    """Return True if the code and data of a node are still those of the plan."""
-    now = own_parts(plan.graph[node_id], roots=request.code_roots, memo=history.digest_memo)
+    """Return True if the code and data of a node are still those of the plan.
+
+    False if they can no longer be read: the run goes on, and says that the node is not cached.
+    """
+    try:
+        now = own_parts(plan.graph[node_id], roots=request.code_roots, memo=history.digest_memo)
+    except SlipwayError:
+        return False
     return now == own_parts_in(plan.prints[node_id])

@@ -5,10 +5,12 @@ import os
 import pytest
 from fingerprints import fingerprints
 
+from slipway.components.ingest.blocks import FileError
 from slipway.pipeline.config import WorkloadChoice, read_assignments
+from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.plan import make_plan as planning
 from slipway.pipeline.plan import node_fingerprints
-from slipway.pipeline.plan.make_plan import make_plan
+from slipway.pipeline.plan.make_plan import Plan, is_current, make_plan
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -91,3 +93,18 @@ def test_code_is_not_parsed_for_a_graph_where_none_is_stored(asked, monkeypatch)
         assert planning.known_graph(asked, history) is None
     planning.keep_graph(asked, history, GRAPH, key=planning.graph_key(asked))
     assert planning.known_graph(asked, history) == GRAPH
+
+
+@pytest.mark.parametrize("kind", [PipelineError, FileError], ids=["on disk", "in a store"])
+def test_what_can_no_longer_be_read_when_a_node_ends_only_keeps_its_result_from_the_cache(
+    asked, monkeypatch, kind
+):
+    history = History(asked.output)
+    plan = Plan(GRAPH, fingerprints(GRAPH, roots=asked.code_roots, memo=None, baseline=""), {}, "", "")
+    assert is_current(asked, plan, history, "Trainer")
+
+    def gone(*_, **__):
+        raise kind("gs://bucket/*.csv matches no file")
+
+    monkeypatch.setattr(planning, "own_parts", gone)
+    assert not is_current(asked, plan, history, "Trainer")
