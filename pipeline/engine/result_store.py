@@ -54,7 +54,8 @@ class CachedResults(Results):
         journal: the run's journal. The nodes in its record receive the keys of their fingerprints, and its
             history stores the results.
         still_current: returns True if the code and data of a node that has just ended are still those of
-            its fingerprint. If not, neither its result nor its state is kept.
+            its fingerprint. If not, neither its result nor its state is kept, nor those of the nodes that
+            read its result in this run: their keys stand for what the code and data had been.
         states: the saved states; None: all of the output folder's.
 
     Attributes:
@@ -66,6 +67,7 @@ class CachedResults(Results):
     still_current: Callable[[str], bool] = lambda _node_id: True
     states: KeptStates | None = None
     prints: dict[str, Fingerprint] = field(init=False)
+    _changed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.prints = dict(self.plan.prints)
@@ -111,7 +113,7 @@ class CachedResults(Results):
 
     def fail(self, entry: NodeRecord) -> None:
         """As `Results.fail`; discards state that was made with other code or data."""
-        if not self.still_current(entry.id):
+        if self._changed_one(entry.id):
             self._forget_state(entry.id)
 
     def _note_found(self, node: Node, found: str) -> None:
@@ -144,12 +146,24 @@ class CachedResults(Results):
         return False
 
     def _remember(self, entry: NodeRecord, *, files: Files, unmet: str = "") -> None:
-        if not self.still_current(entry.id):
-            entry.why += "; not cached: its code or data changed while it ran"
+        if changed := self._changed_one(entry.id):
+            whose, ran = ("its", "it") if changed == entry.id else (f"{changed}'s", "that")
+            entry.why += f"; not cached: {whose} code or data changed while {ran} ran"
             return
         result = result_of(entry, self.record.run_id, files=files, unmet=unmet)
         with writing(self.record):
             self.history.remember(self.prints[entry.id].key, result)
+
+    def _changed_one(self, node_id: str) -> str:
+        """Return the node whose code or data changed while it ran: this one, or one whose result it read.
+
+        Empty if there is none, so that the node's result is that of its key.
+        """
+        node = self.plan.graph[node_id]
+        read = (up for up in node.upstream if up in self._changed and up not in node.gates)
+        changed = next(read, "") if self.still_current(node_id) else node_id
+        (self._changed.add if changed else self._changed.discard)(node_id)
+        return changed
 
     def _forget_state(self, node_id: str) -> None:
         self._states.forget(self.prints[node_id].key, node_id)

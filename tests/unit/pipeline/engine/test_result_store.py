@@ -90,6 +90,35 @@ def test_state_of_a_failed_node_is_gone_on_with_unless_its_code_changed(results,
     assert state.exists() is is_current
 
 
+def test_what_was_made_of_the_result_of_changed_code_is_not_kept_under_a_key_of_the_code_before(tmp_path):
+    """Else it would be taken once the code is put back, beside a result that `--no-cache` had left behind."""
+    graph = Graph(
+        "toy",
+        (
+            Node("Transform", "Transform", ()),
+            Node("Gate", "Gate", ("Transform",)),
+            Node("Trainer", "Trainer", ("Transform",)),
+            Node("Evaluator", "Evaluator", ("Trainer",)),
+            Node("Waits", "Waits", ("Gate",), gates=("Gate",)),
+        ),
+    )
+    history = History(tmp_path)
+    record = history.new_run("toy")
+    record.nodes = [NodeRecord(name, execution_id=7) for name in graph.ids]
+    prints = {name: Fingerprint({"node:id": name}) for name in graph.ids}
+    results = CachedResults(
+        Journal(record, history, 0.0), Plan(graph, prints, {}, "", ""), lambda node_id: node_id != "Transform"
+    )
+    state = with_state(results, "Evaluator")
+    for name in ("Transform", "Gate", "Trainer", "Waits"):
+        results.keep(record.node(name), {})
+    results.fail(record.node("Evaluator"))
+
+    assert [name for name in graph.ids if history.recall(prints[name].key)] == ["Waits"]
+    assert record.node("Trainer").why == "; not cached: Transform's code or data changed while that ran"
+    assert not state.exists()
+
+
 def test_uncached_results_leave_nothing_behind(tmp_path):
     results, entry = Results(), NodeRecord("a/b", why="no")
     assert results.begin() == set()
