@@ -14,6 +14,7 @@ from slipway.pipeline.runs.record import (
     RunRecord,
     Training,
     Verdict,
+    VerdictCheck,
     verdict_path,
 )
 from slipway.pipeline.runs.typed_json import DocumentError, read_document, typed_text
@@ -158,9 +159,24 @@ def _is_list_of(kind: type, value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, kind) for each in value)
 
 
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
+
+
+def _are_checks(value: object) -> bool:
+    return _is_list_of(dict, value) and all(
+        VerdictCheck.__required_keys__ <= each.keys() for each in cast(list[dict[str, object]], value)
+    )
+
+
 _FORMS: Mapping[str, Callable[[object], bool]] = {
+    "checks": _are_checks,
     "findings": partial(_is_list_of, dict),
     "lines": partial(_is_list_of, str),
+    "metrics": _are_numbers,
+    "notes": partial(_is_list_of, str),
+    "reasons": partial(_is_list_of, str),
+    "warnings": partial(_is_list_of, str),
     "override": lambda value: isinstance(value, str) and value in {"", *OVERRIDES},
 }
 """By key of a verdict, whether a value has the form in which it is shown."""

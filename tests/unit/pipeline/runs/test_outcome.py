@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops
+from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops, read_verdict
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
+from slipway.pipeline.screen.verdict_table import verdict_lines
 from slipway.pipeline.screen.wording import summary
 
 
@@ -202,3 +203,26 @@ def test_what_a_gate_of_ones_own_writes_in_another_form_is_left_out(tmp_path):
     ours = {"findings": [{"what": "9 ms"}], "lines": ["9 ms"], "override": "accept_data"}
     path.write_text(json.dumps(ours))
     assert read_stops(record) == {"Speed": ours}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"metrics": {"auc": None}},
+        {"metrics": {"auc": "high"}},
+        {"metrics": ["auc"]},
+        {"reasons": [{"metric": "auc"}]},
+        {"checks": [{"name": "auc", "passed": True}]},
+        {"warnings": "slow"},
+    ],
+    ids=str,
+)
+def test_a_run_whose_gate_writes_another_verdict_ends_and_can_be_read(tmp_path, own):
+    (tmp_path / "verdict.json").write_text(json.dumps(own))
+    outputs = {"blessing": [artifact("ModelBlessing", tmp_path, blessed=1)]}
+    record = outcome(NodeRecord("Own", state="complete", outputs=outputs))
+    verdict = read_verdict(record)
+    assert record.blessed is True
+    assert verdict == {}
+    assert list(summary(record, verdict=verdict)) + list(verdict_lines(verdict))
+    assert RunRecord.from_json(json.loads(json.dumps(record.to_json()))).metrics == {}
