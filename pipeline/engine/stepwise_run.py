@@ -124,7 +124,8 @@ def run_node(
             folder.
     """
     history = SharedHistory(output, node_id)
-    request = Request.of(_of_steps(history, run_id))
+    begun = _of_steps(history, run_id)
+    run_id, request = begun.run_id, Request.of(begun)  # it may be named by the start of its id, or `latest`
     with working(output, request.workload, run_id=run_id, in_steps=True):
         record = _of_steps(history, run_id)
         entry = _entry(record, node_id)
@@ -211,7 +212,7 @@ def finish(
         LateInterrupt: as `close`.
     """
     history = SharedHistory(output)
-    _of_steps(history, run_id)
+    run_id = _of_steps(history, run_id).run_id
     with locked(output, run_id=run_id, shared=True), history.alone(run_id):
         record = _of_steps(history, run_id)
         for node in record.nodes:
@@ -220,10 +221,13 @@ def finish(
         if graph := _graph_of(history.folder(run_id)):  # without a graph, no node had to run
             _skip_rest(record, graph, history)
             discard_results_behind_stopped_gates(record, graph)
+        for node in record.nodes:
+            if node.state == "waiting":  # of a run whose `begin` was killed, and so left no graph
+                node.state, node.why = "skipped", _NOT_TAKEN
         has_failed = any(node.state == "failed" for node in record.nodes)
-        is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
+        is_left_out = not record.nodes or any(node.why == _NOT_TAKEN for node in record.nodes)
         journal = Journal(record, History(output), _began(record))
-        close(journal, Ending(interrupted=is_partial), display, listeners)
+        close(journal, Ending(interrupted=is_left_out and not has_failed), display, listeners)
     return record
 
 

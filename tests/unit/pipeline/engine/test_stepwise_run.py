@@ -2,16 +2,18 @@
 
 import fcntl
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from slipway.pipeline.engine import stepwise_run
 from slipway.pipeline.engine.stepwise_run import finish, run_node
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.exit_codes import FAILED
+from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.runs import lock
+from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.record import NodeRecord, write_json
 from slipway.pipeline.screen.display import RunDisplay
 
 
@@ -34,3 +36,39 @@ def test_a_step_that_another_process_keeps_waiting_may_be_tried_again(tmp_path, 
             with pytest.raises(PipelineError, match="is in use by another run") as refused:
                 finish(record.run_id, output=tmp_path, display=RunDisplay())
             assert refused.value.exit_code == FAILED
+
+
+@pytest.mark.parametrize("name", ["latest", "the start of its id", "its id"])
+def test_a_run_whose_steps_did_not_all_run_is_not_complete_however_it_is_named(tmp_path, name):
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.in_steps, record.nodes = True, [NodeRecord(id="A")]
+    history.save(record)
+    write_json(record.folder / "graph.json", Graph("taxi", (Node("A", "A", ()),)).to_json())
+    named = {"the start of its id": record.run_id[:-2], "its id": record.run_id}.get(name, name)
+    (tmp_path / "runs" / named).mkdir(exist_ok=True)  # as a step of the run so named left it
+
+    assert finish(named, output=tmp_path, display=RunDisplay()).exit_code == INTERRUPTED
+
+
+def test_a_step_of_the_latest_run_works_in_the_folder_of_that_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(stepwise_run.Request, "of", lambda record: SimpleNamespace(workload=record.workload))
+    folders = []
+    monkeypatch.setattr(stepwise_run, "_step_folder", lambda folder, _name: folders.append(folder) or folder)
+    monkeypatch.setattr(stepwise_run, "end_leftovers", Mock(side_effect=KeyboardInterrupt))
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.in_steps, record.nodes = True, [NodeRecord(id="A")]
+    history.save(record)
+
+    assert run_node("latest", "A", output=tmp_path, display=RunDisplay())[1] == INTERRUPTED
+    assert folders == [record.folder]
+
+
+@pytest.mark.parametrize("nodes", [[], [NodeRecord(id="A")]], ids=["no plan", "no graph"])
+def test_a_run_whose_begin_was_killed_is_not_complete(tmp_path, nodes):
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.in_steps, record.nodes = True, nodes
+    history.save(record)
+    assert finish(record.run_id, output=tmp_path, display=RunDisplay()).exit_code == INTERRUPTED
