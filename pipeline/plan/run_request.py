@@ -62,10 +62,21 @@ class Request(RecordedRequest):
     Attributes:
         target: what is compiled, and how it was made.
         ir: a pipeline that was compiled elsewhere, serialized; kept in its run's folder.
+
+    Raises:
+        UsageError: `jobs` is not a whole number, or is less than 1.
     """
 
     target: Target
     ir: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # With fewer, no node would ever be started, and the run be complete without one.
+        if self.jobs is not None and (type(self.jobs) is not int or self.jobs < 1):
+            raise UsageError(
+                f"jobs is {self.jobs!r}; it must be a whole number of nodes, at least 1.",
+                hint="None: as many as cores and memory allow",
+            )
 
     @property
     def recorded(self) -> RecordedRequest:

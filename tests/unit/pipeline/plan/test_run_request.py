@@ -319,3 +319,10 @@ def test_data_set_that_the_hub_does_not_have_is_an_error_of_the_data(hub, projec
     chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
     with pytest.raises(DataSourceError, match="hf://datasets/o/none: there is no such data set"):
         workload_request(chosen, output=tmp_path, beam_args=())
+
+
+@pytest.mark.parametrize("jobs", [-1, 0, 1.5, True])
+def test_a_number_of_jobs_with_which_no_node_would_start_is_refused(tmp_path, jobs):
+    """scikit-learn's -1 for all cores: the run was complete without a node."""
+    with pytest.raises(UsageError, match=f"^jobs is {jobs}; it must be a whole number of nodes, at least 1"):
+        pipeline_request("module:function", parameters={}, output=tmp_path, beam_args=[], jobs=jobs)
