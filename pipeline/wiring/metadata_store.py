@@ -1,6 +1,7 @@
 """Connects to ML Metadata's store: SQLite in the output folder, or a user's database server."""
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from slipway.pipeline.errors import UsageError
 URL_VARIABLE = "SLIPWAY_METADATA_URL"
 """The variable that names the server for pipelines that name none: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`."""
 
+# What ends a value in a connection string of PostgreSQL (libpq), or changes it, unless it is quoted.
+_SPECIAL = re.compile(r"[\s'\\]")
 # Time limit for a server to accept a connection, which takes milliseconds in the same network.
 _CONNECT_LIMIT_S = 5.0
 
@@ -117,19 +120,42 @@ def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
     from ml_metadata.proto import metadata_store_pb2
 
     # The database must exist: otherwise a mistyped name would create an empty one.
-    login = {"host": server.host, "user": server.user, "password": server.password, "skip_db_creation": True}
-    config = metadata_store_pb2.ConnectionConfig()
+    config, place = metadata_store_pb2.ConnectionConfig(), {"host": server.host, "skip_db_creation": True}
     if server.type == "postgresql":
         config.postgresql.CopyFrom(
             metadata_store_pb2.PostgreSQLDatabaseConfig(
-                **login, port=str(server.port), dbname=server.database
+                **place,
+                port=str(server.port),
+                dbname=in_connection_string(server.database),
+                user=in_connection_string(server.user),
+                password=in_connection_string(server.password),
             )
         )
     else:
         config.mysql.CopyFrom(
-            metadata_store_pb2.MySQLDatabaseConfig(**login, port=server.port, database=server.database)
+            metadata_store_pb2.MySQLDatabaseConfig(
+                **place,
+                port=server.port,
+                database=server.database,
+                user=server.user,
+                password=server.password,
+            )
         )
     return config
+
+
+def in_connection_string(value: str) -> str:
+    r"""Return a value as PostgreSQL's connection strings have it, into which ML Metadata puts it as it is.
+
+    A password with a space would otherwise end at the space, and the rest be an option of the connection,
+    which PostgreSQL's error names.
+
+    >>> print(in_connection_string("it's a secret"))
+    'it\'s a secret'
+    """
+    if not _SPECIAL.search(value):
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def sqlite_file(config: Any) -> str:

@@ -4,7 +4,13 @@ import pytest
 
 from slipway.pipeline.config import MetadataConfig
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.wiring.metadata_store import URL_VARIABLE, StoreServer, server_of
+from slipway.pipeline.wiring.metadata_store import (
+    URL_VARIABLE,
+    StoreServer,
+    connection_config,
+    in_connection_string,
+    server_of,
+)
 
 CONFIG = MetadataConfig(
     **{"type": "postgresql", "database": "mlmd", "user": "slipway", "password_env": "DB_PASSWORD"}
@@ -58,3 +64,24 @@ def test_a_server_is_shown_without_its_password():
     server = StoreServer("mysql", "h", 1, "d", "u", "geheim")
     assert str(server) == "mysql://u@h:1/d"
     assert "geheim" not in repr(server)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("plain=1", "plain=1"),
+        ("", ""),
+        ("two words", "'two words'"),
+        ("it's", r"'it\'s'"),
+        (r"back\slash", r"'back\\slash'"),
+    ],
+)
+def test_a_password_cannot_end_within_the_string_that_postgresql_is_given(
+    value, expected, monkeypatch, tmp_path
+):
+    """PostgreSQL's error would name what follows the space, in the run's log."""
+    assert in_connection_string(value) == expected
+    monkeypatch.setenv("DB_PASSWORD", value)
+    assert connection_config(CONFIG, tmp_path).postgresql.password == expected
+    workload = CONFIG.model_copy(update={"type": "mysql"})
+    assert connection_config(workload, tmp_path).mysql.password == value
