@@ -19,6 +19,7 @@ from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.run_end import Ending, Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
+from slipway.pipeline.errors import InUseError
 from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import TRAINING_NODES, Request
 from slipway.pipeline.runs.history import History, result_of
@@ -29,6 +30,7 @@ from slipway.pipeline.runs.result_files import kept_files
 from slipway.pipeline.runs.run_target import IR_NAME
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
+from slipway.pipeline.terminal.invocation import command
 
 _SERVING_CHECK = "ServingCheck"
 # Number of earlier runs to search for a node's duration; a node in none of them gets no estimate.
@@ -60,7 +62,7 @@ def execute(
         The finished run's record, as `run.json` holds it.
 
     Raises:
-        UsageError: the request is invalid; nothing was run.
+        UsageError: the request is invalid, or another process has continued the run; nothing was run.
         LateInterrupt: there was a signal when all nodes were over.
         PipelineError: the engine itself failed, or the machine ran out of disk space or memory.
     """
@@ -71,6 +73,8 @@ def execute(
     if beside:
         beside.begin()
     with contextlib.nullcontext() if beside else at_work(request.output, request.workload, run_id=run_id):
+        if resumed:
+            _require_as_read(resumed, history)
         record = (
             _continued(resumed, request)
             if resumed
@@ -302,6 +306,24 @@ def _forget_earlier(entry: NodeRecord) -> None:
     """Remove what an earlier result, or an attempt before the run was resumed, left in a node's record."""
     entry.attempts, entry.preemptions, entry.error, entry.is_stop = 0, 0, None, False
     entry.execution_id, entry.outputs = None, {}
+
+
+def _require_as_read(resumed: RunRecord, history: History) -> None:
+    """Refuse to continue a run that another process has continued since its record was read.
+
+    What that process did would be overwritten, and the metadata store be given the same attempt twice.
+
+    Raises:
+        InUseError: another process has; says how the run is now.
+    """
+    now = history.run(resumed.run_id)
+    # A killed run's record says that it is running.
+    if now is None or now.resumed != resumed.resumed or now.state not in (resumed.state, "running"):
+        state = f"it is {now.state} now" if now else "it is gone"
+        raise InUseError(
+            f"Run {resumed.run_id} was continued by another process meanwhile: {state}.",
+            hint=command("show", resumed.run_id, output=history.output),
+        )
 
 
 def _continued(record: RunRecord, request: Request) -> RunRecord:

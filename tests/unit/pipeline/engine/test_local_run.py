@@ -13,7 +13,7 @@ from slipway.pipeline.engine import local_run
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.engine.concurrent_runs import Beside
 from slipway.pipeline.engine.journal import Journal
-from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.errors import ConfigError, InUseError, PipelineError, UsageError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.make_plan import Plan
@@ -171,3 +171,19 @@ def test_a_resumed_run_is_recorded_with_the_settings_that_it_is_resumed_with(pro
     local_run.execute(request(128), display=Mock(), resumed=run)
 
     assert settings_of(History(output).find(run.run_id))["train.batch_size"] == 128
+
+
+def test_a_run_that_another_process_has_continued_since_it_was_read_is_left_alone(
+    project, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(local_run, "is_all_known", lambda *_: True)
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    request = workload_request(WorkloadChoice(workload), output=output, beam_args=())
+    run_id = local_run.execute(request, display=Mock()).run_id
+    [ours, theirs] = [History(output).find(run_id) for _ in range(2)]
+    local_run.execute(request, display=Mock(), resumed=theirs)
+
+    with pytest.raises(InUseError, match=f"{run_id} was continued by another process .* complete now"):
+        local_run.execute(request, display=Mock(), resumed=ours)
+
+    assert History(output).find(run_id).resumed == 1
