@@ -36,6 +36,10 @@ _KNOWN_TO_BEAM = (
     "FlinkRunner", "SparkRunner", "PortableRunner", "DataflowRunner", "InteractiveRunner",
     "KafkaStreamsRunner", "TestDirectRunner", "TestDataflowRunner",
 )  # fmt: skip
+# Beam's switches that only --no_NAME turns off, of Beam 2.77; any other is off unless it is given.
+_TURNED_OFF = frozenset(
+    {"direct_runner_use_stacked_bundle", "pipeline_type_check", "save_main_session", "use_public_ips"}
+)
 _IMAGE = "sdk_container_image"
 # Options that a Dataflow job requires.
 _DATAFLOW_NEEDS = {
@@ -204,7 +208,8 @@ def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, object]:
 
 def _args(name: str, value: object) -> list[str]:
     if isinstance(value, bool):
-        return [f"--{name}"] if value else []
+        off = [f"--no_{name}"] if name in _TURNED_OFF else []
+        return [f"--{name}"] if value else off
     if isinstance(value, (list, tuple)):
         return [f"--{name}={item}" for item in value]
     return [f"--{name}={value}"]

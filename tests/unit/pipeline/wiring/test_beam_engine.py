@@ -49,6 +49,13 @@ def test_options_become_arguments_and_come_after_what_they_override():
     assert "--flink_version=1.19" not in args
 
 
+def test_a_switch_that_beam_turns_off_by_a_name_of_its_own_is_turned_off():
+    """Dataflow's workers had public addresses despite `use_public_ips: false`."""
+    options = {"use_public_ips": False, "streaming": False}
+    assert beam_args(BeamConfig(options=options), NOWHERE)[2:] == ["--no_use_public_ips"]
+    assert "--use_public_ips" in beam_args(BeamConfig(options={"use_public_ips": True}), NOWHERE)
+
+
 @pytest.mark.parametrize("runner", ["prism", "flink", "spark"])
 def test_program_that_make_fetched_is_named_unless_a_job_server_is(runner):
     option = beam_engine._PROGRAMS[beam_engine.RUNNERS[runner]][0]
