@@ -55,6 +55,7 @@ class Checkpoint:
         history: `{"epoch": number, metric: value, ...}` of each complete epoch.
         best: the best epoch; None: none yet.
         rollbacks: how often the training has blown up and gone back.
+        is_stopped: whether a callback of the user's has ended it: after this epoch, or with this one.
         steps_per_epoch: the steps of an epoch; 0: unknown, as in checkpoints of earlier releases.
         order: names the order of the rows within an epoch; "": unknown, as in such checkpoints.
         versions: of Keras and its backend, by package; {}: unknown, as in such checkpoints.
@@ -67,6 +68,7 @@ class Checkpoint:
     clock: Clock = field(default_factory=Clock)
     best: Best | None = None
     rollbacks: int = 0
+    is_stopped: bool = False
     steps_per_epoch: int = 0
     order: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +148,7 @@ class CheckpointFolder:
             "clock": asdict(checkpoint.clock),
             "best": asdict(checkpoint.best) if checkpoint.best else None,
             "rollbacks": checkpoint.rollbacks,
+            "is_stopped": checkpoint.is_stopped,
             "steps_per_epoch": checkpoint.steps_per_epoch,
             "order": checkpoint.order,
             "versions": dict(checkpoint.versions),
@@ -216,6 +219,7 @@ class CheckpointFolder:
             clock=Clock(**facts["clock"]),
             best=Best(**facts["best"]) if facts["best"] else None,
             rollbacks=facts["rollbacks"],
+            is_stopped=facts.get("is_stopped", False),
             steps_per_epoch=facts.get("steps_per_epoch", 0),
             order=facts.get("order", ""),
             versions=facts.get("versions", {}),

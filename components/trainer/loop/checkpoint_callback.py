@@ -70,7 +70,6 @@ class Checkpointing(StepCallback):
             first_step=begin.step,
         )
         self._looking = PeriodicSchedule(seconds=LOSS_INTERVAL_S)
-        self._is_stopped = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Restore the metrics of an epoch that was interrupted."""
@@ -88,7 +87,7 @@ class Checkpointing(StepCallback):
         """
         if getattr(self.model, "stop_training", False):  # by a callback of the user
             # Keras would end the epoch here, whose steps are counted as complete.
-            self._is_stopped, self.model.stop_training = True, False
+            self.reached, self.model.stop_training = replace(self.reached, is_stopped=True), False
         where = f"after step {self.step}"
         if self.previous is not None and self._looking.is_due(self.step):
             self._looking.done(self.step)
@@ -110,9 +109,11 @@ class Checkpointing(StepCallback):
         metrics = numbers_of(logs)
         require_losses(metrics, self._job.blow_up, f"after epoch {epoch + 1}")
         step = (epoch + 1) * self.start.steps_per_epoch
+        has_stopped = bool(getattr(self.model, "stop_training", False))  # by a callback of the user
         self.reached = replace(
             self.reached,
             step=step,
+            is_stopped=self.reached.is_stopped or has_stopped,
             history=(*self.reached.history, {"epoch": epoch + 1, **metrics}),
             best=best_so_far(
                 self.reached.best,
@@ -125,14 +126,13 @@ class Checkpointing(StepCallback):
         )
         self._keep(metrics=False)
         self._raise_if_preempted()
-        has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user
-        self.model.stop_training = self.is_over or has_stopped or self._is_stopped
+        self.model.stop_training = self.is_over
 
     @property
     def is_over(self) -> bool:
         """Whether the training, resumed or not, stops before its last epoch."""
-        patience = self._job.early_stopping.patience
-        return stops_early(patience, best=self.reached.best, epochs=len(self.reached.history))
+        patience, epochs = self._job.early_stopping.patience, len(self.reached.history)
+        return self.reached.is_stopped or stops_early(patience, best=self.reached.best, epochs=epochs)
 
     def _keep(self, *, metrics: bool) -> None:
         fit_s = self._begin.clock.fit_s + time.monotonic() - self._began_at

@@ -175,7 +175,8 @@ def _fit_from(
         )
 
     def run_custom_loop() -> None:
-        is_complete = saving.is_over or begin.step >= steps * job.epochs
+        is_over = saving.is_over and not begin.step % steps  # else the epoch is ended first
+        is_complete = is_over or begin.step >= steps * job.epochs
         OwnLoop(
             model=model,
             batches=() if is_complete else data.batches_from(begin.step, begin.rollbacks),

@@ -34,6 +34,7 @@ def checkpoint(epoch, best=None):
         clock=Clock(fit_s=0.5 * epoch, stepping_s=0.25 * epoch, timed_steps=5 * epoch - 1),
         best=best,
         rollbacks=epoch % 2,
+        is_stopped=epoch % 2 == 1,
         steps_per_epoch=5,
         variables=variables,
         metrics=[np.array([0.25 * epoch])],

@@ -91,6 +91,20 @@ def test_one_that_had_stopped_is_not_gone_on_with():
     assert not _record(3, begin=stopped.reached).is_over
 
 
+def test_one_that_a_callback_of_the_user_s_had_stopped_is_not_gone_on_with():
+    at_its_end, within = _saving(), _saving()
+    at_its_end.model.stop_training = within.model.stop_training = True
+    within.on_train_batch_end(1, {"loss": 1.0})
+    assert not within.model.stop_training, "Keras would end the epoch, whose steps are counted as complete"
+    for stopped in (at_its_end, within):
+        stopped.on_epoch_end(0, {"loss": 1.0})
+        assert stopped.model.stop_training
+        assert _saving(begin=stopped.reached).is_over
+    gone_on = _saving()
+    gone_on.on_epoch_end(0, {"loss": 1.0})
+    assert not _saving(begin=gone_on.reached).is_over
+
+
 def test_a_metric_that_is_not_measured_stops_nothing_in_silence():
     with pytest.raises(ComponentError, match="there are loss, auc"):
         _record(2).on_epoch_end(0, {"loss": 0.5, "auc": 0.9})
