@@ -43,10 +43,19 @@ def rows_that_count(
     Args:
         columns: [rows, size] each.
         weight: the column with the weight of each row; empty: all rows count the same.
+
+    Raises:
+        ComponentError: a weight is negative, infinite or not a number.
     """
     if not weight:
         return dict(columns), None
     weights = columns[weight][:, 0]
+    is_wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if is_wrong.any():
+        raise ComponentError(
+            f"the weight {weight} of a row is {weights[is_wrong][0]:g}; weights must be finite and >= 0",
+            hint="check transform.weight: what preprocessing_fn returns must be 0 or more in every row",
+        )
     counts = weights != 0
     others = {name: values[counts] for name, values in columns.items() if name != weight}
     return others, weights[counts]

@@ -92,6 +92,12 @@ def test_rows_of_weight_0_are_left_out_whatever_their_label():
     assert none is None
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
+def test_weight_that_weighs_nothing_sensible_is_told_in_words(wrong):
+    with pytest.raises(ComponentError, match=f"the weight w of a row is {wrong:g}; weights must be finite"):
+        rows_that_count({"x": np.ones((2, 1)), "w": np.array([[1.0], [wrong]])}, "w")
+
+
 @pytest.mark.parametrize("name", ["logistic", "boosted_trees"])
 def test_the_unit_of_the_weights_does_not_matter(name):
     plain, weights = table("two"), np.random.default_rng(2).uniform(0.5, 2.0, 400)
