@@ -142,18 +142,22 @@ def _defines(dotted_path: str, name: str) -> bool:
     if source.suffix != ".py":
         return False
     nodes = list(_outer_nodes(parsed_source(source.read_bytes())))
-    set_to_none = [
-        target
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
-        for target in node.targets
-    ]
+    set_to_none = [target for node in nodes for target in _targets_of_none(node)]
     return any(
         (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
         for node in nodes
         if node not in set_to_none
     )
+
+
+def _targets_of_none(node: ast.AST) -> list[ast.expr]:
+    """Return what a statement sets to None, or only gives a type."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
+        return []
+    is_none = node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return targets if is_none else []
 
 
 def _outer_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -22,6 +22,8 @@ BUILD = "def build_model(features, hyperparameters): ...\n"
         ("def fit(net, data, context, *, more=1): ...", True),
         ("def fit(model, rows, hyperparameters): ...", False),
         ("fit = None", False),
+        ("fit: object", False),
+        ("fit: object = None", False),
         ("class A:\n    def fit(model, data, context): ...", False),
         ("def fit(model, rows, hyperparameters): ...\ndef fit(model, data, context): ...", True),
     ],
