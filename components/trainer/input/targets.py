@@ -95,14 +95,14 @@ def with_known_labels(
         classes: the number of classes of each output whose labels are codes, by its name; "" for the only
             one.
         hinged: the outputs with a loss for which labels are 0 and 1, or -1 and 1, by what a whole batch has:
-            1 is in both.
+            0 and 1 do not change that.
     """
 
     def known(label: tf.Tensor, weight: tf.Tensor, output: str) -> tf.Tensor:
         ones = [1] * (label.shape.rank - weight.shape.rank)
         weight = tf.reshape(weight, tf.concat([tf.shape(weight), tf.constant(ones, tf.int32)], 0))
         if output in hinged:
-            return tf.where(weight == 0, tf.ones_like(label), label)
+            return tf.where((weight == 0) & (label != 0), tf.ones_like(label), label)
         # Not `~(... <= ...)`, of which TensorFlow makes `>`, as if there were no NaN.
         is_wrong = tf.math.is_nan(label) | (tf.abs(label) > _MOST_SQUARED)
         if (count := classes.get(output)) is not None:

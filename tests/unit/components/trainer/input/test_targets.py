@@ -100,6 +100,7 @@ def test_a_row_of_weight_0_has_a_label_that_the_loss_knows_and_every_other_keeps
     assert told(lambda label: label, {}, (nan, -1.0, 7.0, 0.0), hinged={""}) == [1, 1, 1, 0], (
         "one label other than 0 and 1 changes what a hinge makes of the others"
     )
+    assert told(lambda label: label, {}, (0.0, 1.0, -1.0, -1.0), hinged={""}) == [0, 1, 1, -1]
     assert told(lambda label: {"a": label, "b": label}, {"b": 3}, (nan, 2.0, 5.0, 3.0)) == {
         "a": [0, 2, 5, 3],
         "b": [0, 2, 0, 3],
