@@ -10,6 +10,7 @@ anything imports Keras.
 
 import ast
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -74,8 +75,11 @@ def parameters_of(dotted_path: str, name: str, *, imports: int = _MOST_IMPORTS) 
 
 
 def _is_near(module: str, own: str) -> bool:
-    """Return True if looking for a module imports no package of others, such as Keras."""
-    return "." not in module or module.partition(".")[0] in (own.partition(".")[0], "slipway")
+    """Return True if looking for a module, and for what it imports from, imports no package of others."""
+    if module.partition(".")[0] in (own.partition(".")[0], "slipway"):
+        return True
+    found = None if "." in module else importlib.util.find_spec(module)
+    return found is not None and found.submodule_search_locations is None
 
 
 def _module_of(statement: ast.ImportFrom, package: str) -> str:
