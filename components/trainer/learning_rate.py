@@ -22,12 +22,12 @@ def scale_learning_rate(
     if factor == 1.0 and not settings.warmup_steps:
         return factor
     optimizer = inner_optimizer(model)
-    # the schedule if there is one; the public property returns only its current value
+    # the schedule or function if there is one; the public property returns only its current value
     rate = optimizer._learning_rate
-    is_schedule = isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
-    if not is_schedule:
+    is_number = isinstance(rate, keras.Variable) or not callable(rate)
+    if is_number:
         rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-    if is_schedule or settings.warmup_steps:
+    if settings.warmup_steps or not is_number:
         # Keras counts steps in its calls of a schedule, including those that only accumulate gradients.
         steps = settings.warmup_steps * accumulate_steps
         optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps)
@@ -40,7 +40,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
     """A learning rate or schedule, multiplied by a factor and warmed up linearly over the first steps.
 
     Args:
-        rate: a number, or a schedule.
+        rate: a number, a schedule, or a function without arguments.
         warmup_steps: steps until the full rate, >= 0; step n of these uses (n + 1) / warmup_steps of it.
     """
 
@@ -52,9 +52,14 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
 
     def __call__(self, step: Any) -> Any:
         """Return the rate of the step with this number, counted from 0."""
-        rate = self.rate(step) if callable(self.rate) else self.rate
+        rate = self._rate_at(step)
         done = keras.ops.cast(step, "float32") + 1.0
         return rate * self.factor * keras.ops.minimum(1.0, done / max(1, self.warmup_steps))
+
+    def _rate_at(self, step: Any) -> Any:
+        if isinstance(self.rate, keras.optimizers.schedules.LearningRateSchedule):
+            return self.rate(step)
+        return self.rate() if callable(self.rate) else self.rate
 
     def get_config(self) -> dict[str, object]:
         """Return the configuration that Keras would save; the job holds the same values."""

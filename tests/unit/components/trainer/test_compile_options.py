@@ -82,6 +82,25 @@ def test_schedule_of_the_model_stays_below_the_factor(model):
     assert found == pytest.approx([0.2, 0.1, 0.05])
 
 
+@pytest.mark.parametrize(("warmup_steps", "rates"), [(0, [0.4, 0.2, 0.2]), (2, [0.2, 0.2, 0.2])])
+def test_function_of_the_model_stays_below_the_factor(model, warmup_steps, rates):
+    import keras
+
+    from slipway.components.trainer.learning_rate import scale_learning_rate
+
+    current = keras.Variable(0.2, trainable=False)
+    model.compile(optimizer=keras.optimizers.SGD(lambda: current.value), loss="mse")
+    settings = LearningRateSettings(scale="linear", base_batch_size=8, warmup_steps=warmup_steps)
+    scale_learning_rate(model, settings, batch_size=16)
+    x = np.zeros((2, 4), "float32")
+    found = []
+    for _ in range(3):
+        found.append(rate(model))
+        current.assign(0.1)
+        model.train_on_batch(x, x[:, :1])
+    assert found == pytest.approx(rates)
+
+
 def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
     import keras
 
