@@ -54,7 +54,7 @@ def set_step(
         )
     model.jit_compile = _uses_xla(step, devices, model)
     if step.accumulate_steps > 1:
-        inner_optimizer(model).gradient_accumulation_steps = step.accumulate_steps
+        _accumulate(inner_optimizer(model), step.accumulate_steps)
     if step.steps_per_execution is not None:
         model.steps_per_execution = step.steps_per_execution
     elif devices.strategy is not None or devices.backend == "torch":
@@ -109,6 +109,16 @@ def _require_plain_steps(model: Any, step: StepSettings, devices: Devices) -> No
             f"{names} cannot be used by Keras 3 with several TensorFlow devices or a TPU",
             hint="leave it at its default, or set train.backend to jax, where it works",
         )
+
+
+def _accumulate(optimizer: Any, steps: int) -> None:
+    if optimizer.built and optimizer.gradient_accumulation_steps != steps:
+        raise ComponentError(
+            f"train.accumulate_steps is {steps}, but build_model returns a model whose optimizer has its "
+            "variables already, without any to add up gradients in, as one that was loaded from a file has",
+            hint="compile the model with a new optimizer after it is loaded; or leave the key out",
+        )
+    optimizer.gradient_accumulation_steps = steps
 
 
 def _uses_xla(step: StepSettings, devices: Devices, model: Any) -> bool:

@@ -13,7 +13,7 @@ def scale_learning_rate(
     """Multiply the optimizer's learning rate by the factor for the global batch, and add a warm-up.
 
     Args:
-        model: compiled, its optimizer not yet built.
+        model: compiled, not yet trained here.
         settings: how to scale, and how long to warm up.
         batch_size: examples per update.
         accumulate_steps: steps per update, >= 1.
@@ -30,7 +30,9 @@ def scale_learning_rate(
     if settings.warmup_steps or not is_number:
         # Keras counts steps in its calls of a schedule, including those that only accumulate gradients.
         steps = settings.warmup_steps * accumulate_steps
-        optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps)
+        # a model that was loaded with its optimizer has counted some already
+        first = int(keras.ops.convert_to_numpy(optimizer.iterations))
+        optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps, first_step=first)
     else:
         optimizer.learning_rate = rate * factor
     return factor
@@ -42,18 +44,20 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
     Args:
         rate: a number, a schedule, or a function without arguments.
         warmup_steps: steps until the full rate, >= 0; step n of these uses (n + 1) / warmup_steps of it.
+        first_step: the number of the first of these steps.
     """
 
-    def __init__(self, rate: Any, *, factor: float, warmup_steps: int) -> None:
+    def __init__(self, rate: Any, *, factor: float, warmup_steps: int, first_step: int = 0) -> None:
         super().__init__()
         self.rate = rate
         self.factor = factor
         self.warmup_steps = warmup_steps
+        self.first_step = first_step
 
     def __call__(self, step: Any) -> Any:
         """Return the rate of the step with this number, counted from 0."""
         rate = self._rate_at(step)
-        done = keras.ops.cast(step, "float32") + 1.0
+        done = keras.ops.cast(step - self.first_step, "float32") + 1.0
         return rate * self.factor * keras.ops.minimum(1.0, done / max(1, self.warmup_steps))
 
     def _rate_at(self, step: Any) -> Any:
@@ -63,7 +67,12 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
 
     def get_config(self) -> dict[str, object]:
         """Return the configuration that Keras would save; the job holds the same values."""
-        return {"rate": self.rate, "factor": self.factor, "warmup_steps": self.warmup_steps}
+        return {
+            "rate": self.rate,
+            "factor": self.factor,
+            "warmup_steps": self.warmup_steps,
+            "first_step": self.first_step,
+        }
 
 
 def inner_optimizer(model: Any) -> Any:

@@ -54,6 +54,29 @@ def test_learning_rate_warms_up_to_its_value(model):
     assert rates == pytest.approx([0.05, 0.1, 0.15, 0.2, 0.2, 0.2])
 
 
+def test_model_that_has_taken_steps_before_warms_up(model):
+    from slipway.components.trainer.learning_rate import scale_learning_rate
+
+    x = np.zeros((2, 4), "float32")
+    for _ in range(5):
+        model.train_on_batch(x, x[:, :1])
+    scale_learning_rate(model, LearningRateSettings(warmup_steps=2), batch_size=16)
+    model.train_function = None  # a model from a file has none
+    rates = []
+    for _ in range(3):
+        rates.append(rate(model))
+        model.train_on_batch(x, x[:, :1])
+    assert rates == pytest.approx([0.05, 0.1, 0.1])
+
+
+def test_built_optimizer_that_cannot_accumulate_is_told(model):
+    from slipway.components.trainer.compile_options import set_step
+
+    model.optimizer.build(model.trainable_variables)
+    with pytest.raises(ComponentError, match="has its variables already"):
+        set_step(model, StepSettings(accumulate_steps=2), CPU, batch_size=8, steps_per_epoch=8, limit=None)
+
+
 def test_steps_that_only_add_up_gradients_do_not_shorten_the_warm_up(model):
     from slipway.components.trainer.compile_options import set_step
     from slipway.components.trainer.learning_rate import scale_learning_rate
