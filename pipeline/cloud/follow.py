@@ -3,9 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping, Set
 
-from slipway.pipeline.cloud.complete_job import executor_of, is_lookup_executor, producers_of, tasks_of
+from slipway.pipeline.cloud.complete_job import (
+    component_of,
+    executor_of,
+    is_lookup_executor,
+    producers_of,
+    tasks_of,
+)
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
-from slipway.pipeline.cloud.pipeline_job import PipelineJob
+from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.engine.run_end import conclude
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
@@ -31,12 +37,17 @@ def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
     nodes = [
         NodeRecord(
             id=name,
-            type="Resolver" if is_lookup_executor(executor_of(spec, name)) else "",
+            type="Resolver" if _is_lookup(spec, name) else "",
             upstream=sorted(needs[name] & needs.keys()),
         )
         for name in _in_order(needs)
     ]
     return RunRecord(run_id=run_id, workload=spec["pipelineInfo"]["name"], nodes=nodes)
+
+
+def _is_lookup(spec: PipelineSpec, name: str) -> bool:
+    """Return True if a task only finds artifacts; one that consists of tasks itself does not."""
+    return "executorLabel" in component_of(spec, name) and is_lookup_executor(executor_of(spec, name))
 
 
 def update(record: RunRecord, state: JobState) -> list[NodeRecord]:

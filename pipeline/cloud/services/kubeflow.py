@@ -124,9 +124,9 @@ class Kubeflow:
 
     def job(self, name: str) -> PipelineJob:
         """Return the job of a run; see `Service`."""
-        return _job(
-            self._client.ask(f"looking for the run {name}", self._client.runs.run_service_get_run, name)
-        )
+        get = self._client.runs.run_service_get_run
+        found = self._client.ask(f"looking for the run {name}", get, name)
+        return _told(found, what=f"the run {name}", link=self.link(name))
 
     def cancel(self, name: str) -> None:
         """Cancel a run; see `Service`."""
@@ -205,9 +205,9 @@ class Kubeflow:
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """Return the job that a recurring run starts; see `Service`."""
         found = self._get(schedule)
+        job = _told(found, what=f"the schedule {schedule.name}", link=schedule.link)
         settings = found.runtime_config
         values = fill_macros(settings.parameters or {}, at)
-        job = _job(found)
         job["runtimeConfig"] = {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values}
         return job
 
@@ -274,6 +274,24 @@ def _job(found: Any) -> PipelineJob:
     job: PipelineJob = {"pipelineSpec": sent.get("pipeline_spec", sent)}
     if platform := sent.get("platform_spec"):
         job["platformSpec"] = platform
+    return job
+
+
+def _told(found: Any, *, what: str, link: str) -> PipelineJob:
+    """Return the job of a run or of a recurring run.
+
+    Args:
+        what: names it in words.
+
+    Raises:
+        PipelineError: the service leaves its pipeline out.
+    """
+    job = _job(found)
+    if not job["pipelineSpec"].get("root"):
+        raise PipelineError(
+            f"Kubeflow Pipelines does not tell the tasks of {what}, which was made from an uploaded pipeline",
+            hint=f"its page shows them: {link}",
+        )
     return job
 
 

@@ -203,6 +203,20 @@ def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch
     assert words in capsys.readouterr().err
 
 
+def test_run_of_an_uploaded_pipeline_whose_tasks_are_not_told_is_refused_in_words(
+    service, client, golden, chosen
+):
+    client.submit(client.request(golden), run_id=RUN_ID)
+    del service.runs["r0"]["pipeline_spec"]
+    with pytest.raises(PipelineError, match="does not tell the tasks of the run r0") as caught:
+        follow_run("r0", chosen())
+    assert caught.value.hint.endswith("/#/runs/details/r0")
+    schedule.create(chosen())
+    del service.recurring["s0"]["pipeline_spec"]
+    with pytest.raises(PipelineError, match="does not tell the tasks of the schedule taxi"):
+        schedule.run_now(chosen())
+
+
 def test_run_is_handed_to_the_tracker_with_the_times_of_its_tasks(
     service, workload, submit, monkeypatch, tmp_path, capsys
 ):

@@ -53,6 +53,14 @@ def test_blessing_that_a_container_looked_up_is_not_the_run_s_own(project):
     assert list(record.outputs_of("ModelBlessing")) == []
 
 
+def test_task_that_consists_of_tasks_as_in_pipelines_of_others_is_followed_too(project):
+    job = json.loads((project / "tests/data/cloud/taxi.json").read_text())
+    component = component_of(job["pipelineSpec"], "Pusher")
+    del component["executorLabel"]
+    component["dag"] = {"tasks": {}}
+    assert new_record(job, run_id="taxi-1").node("Pusher").type == ""
+
+
 def test_change_is_reported_once_and_unknown_tasks_are_passed_over(record):
     running = JobState("running", tasks=(TaskState("Ingest", "running"), TaskState("taxi-1", "running")))
     assert [node.id for node in update(record, running)] == ["Ingest"]
