@@ -205,11 +205,13 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
         rows = f"{facts.present / facts.distinct:.1f} rows on average"
         over = f", in the order of {panel[1]}" if panel else ""
         why = f"identifies groups of {rows}{over}: it decides the split, and is not a feature"
+        missing = f"; {counted(facts.missing, 'row')} without one, too" if facts.missing else ""
         left = Decision(facts, Role.LEFT_OUT, why)
         decisions = tuple(left if each == decision else each for each in plan.decisions)
         split = Split(
             {"key": facts.name},
-            f"by {facts.name}: the rows of each of its {counted(facts.distinct, 'value')} stay together",
+            f"by {facts.name}: the rows of each of its {counted(facts.distinct, 'value')} stay "
+            f"together{missing}",
             {},
             facts.distinct,
             keeps_groups_together=True,

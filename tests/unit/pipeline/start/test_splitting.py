@@ -262,6 +262,14 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     assert [d.facts.name for d in plan.decisions if d.role is Role.LEFT_OUT] == ["nr"]
 
 
+@pytest.mark.parametrize(("missing", "by"), [(45, {"key": "user_id"}), (46, {})])
+def test_rows_of_one_person_stay_together_if_few_rows_name_none(missing, by):
+    users = [None] * missing + [f"u{row // 3}" for row in range(ROWS - missing)]
+    _, split = _split(user_id=users, x=NOISE)
+    assert split.by == by
+    assert ("stay together; 45 rows without one, too" in split.why) is bool(by)
+
+
 def test_rows_that_stay_together_may_repeat_as_others_may():
     shelf = {"price": [row % 3 for row in range(ROWS)]}
     _, by_group = _split(id=[row // 8 for row in range(ROWS)], **shelf)
@@ -317,7 +325,7 @@ def test_an_id_is_known_by_its_name_however_that_is_written(name):
 
 def test_what_is_no_group_leaves_it_to_the_next_column():
     people = [13.0 + row // 8 * 7 for row in range(ROWS)]
-    gaps = [np.nan, *people[1:]]
+    gaps = [*[np.nan] * 46, *people[46:]]
     halves = [row // 8 * 7 + 0.5 for row in range(ROWS)]
     empty = [None] * ROWS
     assert _split(kept=["nr"], nr=people, user_id=gaps, subject=halves, x=NOISE)[1].by == {}
