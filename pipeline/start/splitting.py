@@ -7,13 +7,13 @@ Rows that are equal by chance must be split like all others.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from slipway.components.counted_words import counted
-from slipway.components.data_profile.columns import categories
+from slipway.components.data_profile.columns import categories, is_missing
 from slipway.pipeline.start.deciding import Decision, Plan, Role
 from slipway.pipeline.start.panels import find_panel, identifies_small_groups
 
@@ -47,6 +47,8 @@ class Split:
         unit_count: the number of units that are assigned to a split, each with all of its rows.
         keeps_groups_together: whether rows that belong together, such as those of a person or a time, stay in
             one split.
+        present_shares: for a split by time, the smaller of the shares of rows that have a value in the two
+            splits, by column: a column may have begun, or ended, meanwhile.
     """
 
     by: Mapping[str, object] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Split:
     gate: Mapping[str, float] = field(default_factory=dict)
     unit_count: int = 0
     keeps_groups_together: bool = False
+    present_shares: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def column(self) -> str | None:
@@ -69,10 +72,12 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
         is_whole: whether these are all rows; only then may the split be by time.
 
     Returns:
-        The plan, in which a column that names groups is no longer a feature, and the rule.
+        The plan, in which a column that names groups, or has no value before the rows to evaluate on, is no
+        longer a feature, and the rule.
     """
     by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
     if by_time:
+        plan, by_time = _with_shares(plan, by_time, columns)
         return plan, _with_repeats(by_time, *_repeats(plan, columns))
     if moved:
         plan = replace(plan, notes=(*plan.notes, moved))
@@ -152,6 +157,36 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         by = {"time": name, "starts": {"train": None, "eval": first}}
         return Split(by, why, shares, plan.rows, keeps_groups_together=True), ""
     return None, moved
+
+
+def _with_shares(plan: Plan, split: Split, columns: Mapping[str, Values]) -> tuple[Plan, Split]:
+    """Return the plan without the columns that have no value in the earlier part, and the others' shares.
+
+    Args:
+        split: a split by time.
+    """
+    starts = cast("Mapping[str, Any]", split.by["starts"])
+    first = starts["eval"]
+    earlier = np.asarray(columns[str(split.by["time"])] < first, dtype=np.bool_)
+    known = ~is_missing(columns[plan.label.name])
+    shares: dict[str, float] = {}
+    decisions = []
+    for decision in plan.decisions:
+        name, left = decision.facts.name, decision
+        # The values of lists are digests here, also of empty ones.
+        may_miss = decision.facts.missing and not decision.facts.is_list
+        if may_miss and decision.role not in (Role.LABEL, Role.LEFT_OUT):
+            there = ~is_missing(columns[name])
+            found = [float(there[part & known].mean()) for part in (earlier, ~earlier)]
+            shares[name] = min(found)
+            if not found[0]:
+                why = f"no value in a row before {first}, so nothing can be learned of it"
+                left = Decision(decision.facts, Role.LEFT_OUT, why)
+        decisions.append(left)
+    used = {each.facts.name for each in decisions if each.role is not Role.LEFT_OUT}
+    kept_leaks = {name: why for name, why in plan.kept_leaks.items() if name in used}
+    plan = replace(plan, decisions=tuple(decisions), kept_leaks=kept_leaks)
+    return plan, replace(split, present_shares=shares)
 
 
 def _is_sorted(moments: Values) -> bool:

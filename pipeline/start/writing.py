@@ -14,6 +14,7 @@ from slipway.components.counted_words import counted
 from slipway.pipeline.config import DataConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role
+from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.reading import Table
 from slipway.pipeline.start.rendering import line, workload_files
 from slipway.pipeline.start.splitting import Split
@@ -33,7 +34,13 @@ _MANY_CATEGORIES, _LOAD_S, _CHECK_S = 100, 0.6, 1.2
 
 @dataclass(frozen=True)
 class _Column(Decision):
-    """A decision with the properties of the column's schema entry."""
+    """A decision with the properties of the column's schema entry.
+
+    Attributes:
+        least_share: the share of rows with a value below which a split is an anomaly.
+    """
+
+    least_share: float = 0.0
 
     @property
     def is_domain(self) -> bool:
@@ -53,11 +60,6 @@ class _Column(Decision):
     def domain(self) -> list[str]:
         few = self.role is Role.LABEL or self.facts.distinct <= _DOMAIN_VALUES
         return sorted(self.facts.counts) if few else []
-
-    @property
-    def least_share(self) -> float:
-        """Half of the observed share of values, so that a column that loses its values is an anomaly."""
-        return round((1 - self.facts.missing_share) / 2, 3)
 
 
 def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, str]:
@@ -120,7 +122,11 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
     features = [d for d in plan.decisions if d.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)]
-    used = [_Column(**vars(d)) for d in plan.decisions if d.role is not Role.LEFT_OUT]
+    used = [
+        _Column(**vars(d), least_share=_least_share(d.facts, plan, split))
+        for d in plan.decisions
+        if d.role is not Role.LEFT_OUT
+    ]
     return {
         "name": name,
         "description": f"Predicts {line(plan.label.name)} from {counted(len(features), 'column')}.",
@@ -178,6 +184,20 @@ def _texts_of_files(used: Sequence[str], table: Table, split: Split) -> dict[str
     if split.column in table.as_text and split.column not in used:
         found[split.column] = "as written: as numbers, values may be too large, or different ones equal"
     return found
+
+
+def _least_share(column: Facts, plan: Plan, split: Split) -> float:
+    """Return half of the observed share of values, so that a column that loses its values is an anomaly.
+
+    Of few values, less: chance alone gives the third of the rows that is for evaluation a share which differs
+    from that of all by a factor with a standard deviation of sqrt(2/n), for n units with a value. Four
+    standard deviations are hardly ever exceeded.
+    """
+    if column.name in split.present_shares:
+        return round(split.present_shares[column.name] / 2, 3)
+    units = column.present * (split.unit_count or plan.rows) / plan.rows
+    chance = 4 * math.sqrt(2 / max(units, 1))
+    return round((1 - column.missing_share) * min(0.5, max(0.0, 1 - chance)), 3)
 
 
 def _labelled_units(plan: Plan, split: Split) -> int:

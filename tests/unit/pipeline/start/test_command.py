@@ -630,6 +630,15 @@ def _preprocessing(root):
     return module
 
 
+@pytest.mark.parametrize(("rows", "filled", "presence"), [(60, 4, (0.0, 0)), (3000, 600, (0.1, 1))])
+def test_so_few_values_that_a_split_may_have_none_by_chance_are_not_asked_for(root, rows, filled, presence):
+    _write(root, {**COLUMNS, "fax": lambda row: row % 7 + 0.5 if row < filled else ""}, rows=rows)
+    _begin(root)
+    text = (root / "schemas/customers.pbtxt").read_text(encoding="utf-8")
+    [fax] = [each for each in text_format.Parse(text, schema_pb2.Schema()).feature if each.name == "fax"]
+    assert (round(fax.presence.min_fraction, 3), fax.presence.min_count) == presence
+
+
 def test_limits_are_wide_enough_for_the_rows_that_have_a_label(root):
     _write(root, {**COLUMNS, "churned": lambda row: COLUMNS["churned"](row) if row % 3 == 0 else ""})
     _begin(root)

@@ -107,6 +107,19 @@ def test_rows_whose_label_is_not_known_yet_are_no_part_of_a_split_by_time(label,
     assert by == {"time": "day", "starts": {"train": None, "eval": DAYS[360]}}
 
 
+def test_columns_that_begin_or_end_meanwhile_are_known_by_their_smaller_share():
+    rows = np.arange(ROWS)
+    late = np.where(rows >= 600, NOISE, np.nan)
+    some = np.where(rows >= 450, NOISE, np.nan)
+    ended = np.where(rows < 690, NOISE, np.nan)
+    plan, split = _split(day=DAYS, x=NOISE, late=late, some=some, ended=ended)
+    assert split.by["time"] == "day"
+    roles = {each.facts.name: each for each in plan.decisions}
+    assert roles["late"].role is Role.LEFT_OUT
+    assert roles["late"].why == "no value in a row before 2022-08-24, so nothing can be learned of it"
+    assert (split.present_shares["some"], split.present_shares["ended"]) == (0.25, 0.3)
+
+
 def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
     label = np.array(["no", "no", "yes"] * 200 + ["yes", "yes", "no"] * 100, dtype=object)
     mixed = [DAYS[row * 401 % ROWS] for row in range(ROWS)]
