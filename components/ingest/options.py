@@ -178,9 +178,10 @@ class Options:
             for name in getattr(self, key):
                 if name not in columns:
                     there = nearest_first(name, columns)[:20]
+                    left = f"; if data.columns leaves it out, remove it from data.{key}"
                     raise ComponentError(
                         f"no column is named {name!r}, of which data.{key} gives the {what}",
-                        hint=f"there are {', '.join(there)}",
+                        hint=f"there are {', '.join(there)}{left if self.columns else ''}",
                     )
 
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:

@@ -177,6 +177,12 @@ def test_notation_of_a_column_that_is_not_there_is_refused_with_the_nearest(inge
     assert caught.value.hint == "there are price, day"
 
 
+def test_notation_of_a_column_that_is_left_out_says_where_it_stands(ingest, write):
+    with pytest.raises(ComponentError, match="no column is named 'price'") as caught:
+        ingest(write("day,price\n1,2\n"), columns=("day",), numbers={"price": {}}, label="day", **ALL)
+    assert caught.value.hint == "there are day; if data.columns leaves it out, remove it from data.numbers"
+
+
 # JSON Lines.
 
 
