@@ -42,13 +42,21 @@ def left_out(names: Iterable[str], pattern: str, suffix: str, *, folder: str) ->
         return None
     taken = [name for name in there if name not in set(others)]
     folder = folder.rstrip("/")
+    every = f"{folder}/*{suffix}*"
+    if not all(fnmatchcase(name, f"*{suffix}*") for name in there):
+        every = f"{folder}/*{''.join(map(_in_any_case, suffix))}*"
     if not taken:
-        return f"{folder}/ holds no file *{suffix}, but {others[0]}", f"name {folder}/*{suffix}*"
+        return f"{folder}/ holds no file *{suffix}, but {others[0]}", f"name {every}"
     return (
         f"{folder}/ holds files of two kinds, such as {taken[0]} and {others[0]}, of which a folder "
         "stands for one",
-        f"name {folder}/*{suffix}* for all of them, or {folder}/{as_named(pattern)} for the first kind",
+        f"name {every} for all of them, or {folder}/{as_named(pattern)} for the first kind",
     )
+
+
+def _in_any_case(letter: str) -> str:
+    """Return a pattern of a letter, small or capital; other signs are returned as they are."""
+    return f"[{letter.lower()}{letter.upper()}]" if letter.isalpha() else letter
 
 
 def is_hidden(name: str, pattern: str) -> bool:

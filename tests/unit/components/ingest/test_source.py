@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from slipway.components.ingest.csv_heads import HEAD_BYTES, check_csv
 from slipway.components.ingest.source import Source, SourceError, Sources, resolve_source, resolve_sources
+from slipway.components.ingest.storage import find_files
 
 
 @pytest.fixture
@@ -316,6 +317,18 @@ def test_folder_with_files_that_would_be_left_out_is_refused(tmp_path, file_form
     with pytest.raises(SourceError, match=message) as caught:
         resolve_source(".", root=tmp_path, file_format=file_format)
     assert "* for all of them" in caught.value.hint
+
+
+@pytest.mark.parametrize("names", [["a.csv", "B.CSV", "c.csv.gz"], ["A.CSV"], ["a.csv", "b.csv.gz"]])
+def test_pattern_that_is_advised_for_all_files_of_a_folder_takes_them_all(tmp_path, names):
+    for name in names:
+        (tmp_path / name).write_text("a\n1\n")
+    with pytest.raises(SourceError) as caught:
+        resolve_source(str(tmp_path), root=tmp_path)
+    pattern = caught.value.hint.split()[1]
+    found = resolve_source(pattern, root=tmp_path)
+    assert {file.name for file in found.files} == set(names)
+    assert {file.name.rpartition("/")[2] for file in find_files(pattern)} == set(names)
 
 
 def test_hidden_files_are_left_out_unless_they_are_named(trips):
