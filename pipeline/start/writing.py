@@ -24,7 +24,8 @@ from slipway.pipeline.start.value_formats import ValueFormats
 FEW_ROWS = 2_000
 # If one of two classes is rarer than this, always predicting the other is hard to beat in accuracy.
 _RARE_SHARE = 0.2
-# A text with at most this many values gets a domain, so that the data gate reports a new one.
+# A text with at most this many values gets a domain, so that the data gate reports a new one. Not where only
+# the first rows were looked at: others may be sorted behind them.
 _DOMAIN_VALUES = 20
 _SAMPLE_ROWS = 5
 # The vocabulary of a categorical feature takes 0.07 s of CPU to load, and as long again for its first lookup.
@@ -38,9 +39,11 @@ class _Column(Decision):
 
     Attributes:
         least_share: the share of rows with a value below which a split is an anomaly.
+        is_all: whether its values are those of all rows of the data.
     """
 
     least_share: float = 0.0
+    is_all: bool = True
 
     @property
     def is_domain(self) -> bool:
@@ -58,7 +61,7 @@ class _Column(Decision):
 
     @property
     def domain(self) -> list[str]:
-        few = self.role is Role.LABEL or self.facts.distinct <= _DOMAIN_VALUES
+        few = self.role is Role.LABEL or (self.is_all and self.facts.distinct <= _DOMAIN_VALUES)
         return sorted(self.facts.counts) if few else []
 
 
@@ -123,7 +126,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
     moments = plan.with_role(Role.MOMENT)
     features = [d for d in plan.decisions if d.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)]
     used = [
-        _Column(**vars(d), least_share=_least_share(d.facts, plan, split))
+        _Column(**vars(d), least_share=_least_share(d.facts, plan, split), is_all=table.is_whole)
         for d in plan.decisions
         if d.role is not Role.LEFT_OUT
     ]

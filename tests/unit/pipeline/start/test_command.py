@@ -76,6 +76,9 @@ def test_a_table_that_is_not_read_to_its_end_is_not_given_out_as_whole(root, mon
     monkeypatch.setattr("slipway.pipeline.start.command.read_table", few)
     first = _begin(root).text().splitlines()[0]
     assert first == f"{len(COLUMNS)} columns. Only the first 300 rows were looked at."  # a block at a time
+    text = (root / "schemas/customers.pbtxt").read_text(encoding="utf-8")
+    schema = text_format.Parse(text, schema_pb2.Schema())
+    assert [each.name for each in schema.string_domain] == ["churned"], "others may follow"
 
 
 def test_a_table_becomes_a_workload_that_loads(root):
