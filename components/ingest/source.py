@@ -227,7 +227,7 @@ def _find(source: str, path: Path, file_format: str) -> Source:
         there = (pattern for pattern in patterns if _files(path, pattern))
         pattern = next(there, patterns[0])
         names = [file.name for file in path.iterdir()]
-        for suffix in FORMATS[file_format].suffixes if len(patterns) > 1 else ():
+        for suffix in FORMATS[file_format].suffixes if "/" not in pattern else ():  # images lie deeper
             if words := left_out(names, pattern, suffix, folder=shown(source)):
                 raise SourceError(words[0], hint=words[1])
         return _matching(source, path, pattern)

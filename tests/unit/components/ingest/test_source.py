@@ -288,6 +288,8 @@ def test_source_survives_the_way_to_another_process(trips):
         ("jsonl", ["a.jsonl"], "*.jsonl"),
         ("tfrecord", ["data_tfrecord-00000-of-00001.gz"], "*"),
         ("images", ["cat/1.png", "dog/2.png"], "*/*"),
+        ("images", ["cat/1.png", "dog/2.PNG", "loose.jpg"], "*/*"),
+        ("parquet", ["a.parquet", "_metadata", ".a.parquet.crc", "b.parquet.md5"], "*.parquet"),
     ],
 )
 def test_folder_stands_for_its_files_of_the_format(tmp_path, file_format, names, expected):
@@ -309,6 +311,8 @@ def test_folder_stands_for_its_files_of_the_format(tmp_path, file_format, names,
         ("csv", ["a.CSV", "b.csv.zst"], r"such as b\.csv\.zst and a\.CSV"),
         ("jsonl", ["a.jsonl", "b.jsonl.bz2"], r"such as a\.jsonl and b\.jsonl\.bz2"),
         ("tfrecord", ["a.tfrecord", "b.tfrecord-00000-of-00002.gz"], "such as a"),
+        ("parquet", ["a.parquet", "B.PARQUET"], r"such as a\.parquet and B\.PARQUET"),
+        ("npz", ["a.npz", "B.NPZ"], r"such as a\.npz and B\.NPZ"),
     ],
 )
 def test_folder_with_files_that_would_be_left_out_is_refused(tmp_path, file_format, names, message):
