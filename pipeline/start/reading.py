@@ -24,7 +24,7 @@ from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
-from slipway.components.ingest.suffixes import is_hidden
+from slipway.components.ingest.suffixes import SUFFIXES, is_hidden
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
@@ -59,6 +59,7 @@ _SUFFIX_FORMATS = {
     for name in WITH_COLUMNS
     for suffix in (*FORMATS[name].suffixes, *_MORE_SUFFIXES.get(name, ()))
 }
+_SHARD = re.compile(r"-\d+-of-\d+\Z")
 _JSON = (
     "if each line is an object, name it .jsonl; if the whole file is one array: python -c 'import json, "
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
@@ -86,7 +87,6 @@ _WHOLE = re.compile(r"-?[0-9]+")
 # The largest share of undecodable values in a column of bytes that still counts as text; a column with more
 # holds pictures or another encoding.
 _FEW_WITHOUT_TEXT = 0.05
-_UNPACKED = (".gz", ".bz2", ".zst")
 # The levels of folders below a folder without tables in which they are looked for, to say how to name them.
 _MOST_LEVELS = 3
 
@@ -317,9 +317,15 @@ _KINDS = {
 def _format_of(source: str, root: Path) -> str:
     names = [source]
     folder = root / source
+    matched: list[str] = []
     if "://" not in source and not folder.exists():
         # Raises an error that says what exists instead, unless the source is a pattern that matches.
-        resolve_source(source, root=root, file_format="csv")
+        found = resolve_source(source, root=root, file_format="csv")
+        matched = [path.name for path in found.files]
+    elif is_elsewhere(source) and source.endswith("*") and _end(source) not in _SUFFIX_FORMATS:
+        matched = [file.name for file in list_files(source)]
+    if len({_SUFFIX_FORMATS.get(_end(name)) for name in matched}) == 1:
+        names += matched  # *.csv* stands for a.csv and b.csv.gz
     if "://" not in source and folder.is_dir():
         names = sorted(path.name for path in folder.iterdir() if not is_hidden(path.name, "*"))
     for name in names:
@@ -342,12 +348,13 @@ def _pattern_below(folder: Path) -> str:
     for levels in range(1, _MOST_LEVELS + 1):
         for path in folder.glob("*/" * levels + "*"):
             if _end(path.name) in _SUFFIX_FORMATS and path.is_file():
-                packed = path.suffix if path.suffix in _UNPACKED else ""
+                packed = path.suffix if path.suffix.lower() in SUFFIXES else ""
                 return f"{'*/' * levels}*{Path(path.name.removesuffix(packed)).suffix}{packed}"
     return ""
 
 
 def _end(name: str) -> str:
-    """Return the suffix of a file name in lower case, ignoring the suffix of a compression."""
-    path = Path(name)
-    return (Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix).lower()
+    """Return the suffix of a file name in lower case, ignoring those of a compression and of a shard."""
+    path = Path(name.lower())
+    suffix = Path(path.stem).suffix if path.suffix in SUFFIXES else path.suffix
+    return _SHARD.sub("", suffix)

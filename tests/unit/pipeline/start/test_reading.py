@@ -1,6 +1,7 @@
 """What `new` looks at: the first rows, as far as there is room for them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.ingest.storage import StoredFile
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.reading import read_table
+from slipway.pipeline.start.reading import _format_of, read_table
 
 MEBIBYTE = 1 << 20
 
@@ -236,6 +238,30 @@ def test_a_file_without_rows_that_is_no_csv_gets_no_hint_about_csv(tmp_path, nam
     with pytest.raises(SlipwayError) as refused:
         read_table(name, root=tmp_path)
     assert "CSV" not in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (["a.csv", "b.csv.gz"], "*.csv*"),
+        (["A.CSV", "b.csv", "c.CSV.GZ"], "*.[cC][sS][vV]*"),
+        (["a.csv-00000-of-00002", "a.csv-00001-of-00002.zstd"], "*.csv*"),
+    ],
+)
+def test_the_format_of_a_pattern_is_that_of_all_its_files(tmp_path, names, pattern):
+    for name in names:
+        (tmp_path / name).touch()
+    assert _format_of(pattern, tmp_path) == "csv"
+    (tmp_path / "z.csv.md5").touch()
+    with pytest.raises(UsageError, match="no file whose name ends in"):
+        _format_of(pattern, tmp_path)
+
+
+def test_the_format_of_a_pattern_in_a_store_is_that_of_all_its_files(monkeypatch):
+    names = ["gs://bucket/a.csv", "gs://bucket/b.csv.gz"]
+    files = [StoredFile(name, 1) for name in names]
+    monkeypatch.setattr("slipway.pipeline.start.reading.list_files", lambda pattern: files)
+    assert _format_of("gs://bucket/*.csv*", Path()) == "csv"
 
 
 @pytest.mark.parametrize(
