@@ -160,7 +160,7 @@ def _targets_of_none(node: ast.AST) -> list[ast.expr]:
     if not isinstance(node, ast.Assign | ast.AnnAssign):
         return []
     is_none = node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
     return targets if is_none else []
 
 
