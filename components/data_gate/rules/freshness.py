@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from slipway.components.data_gate.finding import Finding, RowQuery, share
+from slipway.components.data_gate.finding import Finding, RowQuery, limit_words, share
 from slipway.components.data_gate.rule_limits import SECTION, Freshness
 from slipway.components.data_gate.rules.risen_values import numbers_moved
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
@@ -102,7 +102,8 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
             limit=wanted.max_ahead_days,
             key=f"{SECTION}.freshness.max_ahead_days",
             remedy="check whether the times were shifted; if you work through a history faster than it "
-            f"was recorded, raise {SECTION}.freshness.max_ahead_days above {ahead_days:,.0f}",
+            f"was recorded, raise {SECTION}.freshness.max_ahead_days above "
+            f"{limit_words(ahead_days, decimals=0)}",
         )
 
 
@@ -123,7 +124,7 @@ def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshnes
             limit=wanted.max_behind_days,
             key=f"{SECTION}.freshness.max_behind_days",
             remedy="check whether times were shifted, or old rows came in again; otherwise raise "
-            f"{SECTION}.freshness.max_behind_days above {behind_days:,.0f}",
+            f"{SECTION}.freshness.max_behind_days above {limit_words(behind_days, decimals=0)}",
             query=query,
         )
 

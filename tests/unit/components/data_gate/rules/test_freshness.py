@@ -41,6 +41,13 @@ def test_age_of_the_newest_value_is_held_against_the_limit(split, age_days, limi
         assert findings[0].key == "data_gate.freshness.max_age_days"
 
 
+def test_advice_names_a_limit_that_is_above_the_present_one(split):
+    before = NOW - DAY * np.linspace(10, 11, 1000)
+    [finding] = stale(split, [*(before - 1.4 * DAY), before.max()], before=before)
+    assert finding.measured == pytest.approx(1.27, abs=0.02)
+    assert finding.remedy.endswith("raise data_gate.freshness.max_behind_days above 1.3")
+
+
 @pytest.mark.parametrize("zone", ["", "Z", " UTC", "+00:00"])
 def test_the_zone_may_be_written_in_any_way(split, zone):
     text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(NOW - 10 * DAY)) + zone
