@@ -73,11 +73,17 @@ def _index(provenance: Mapping[str, object], task: str, metrics: Mapping[str, fl
     for name, value in metrics.items():
         yield f"    - type: {_quoted(_hub_name(name))}"
         yield f"      name: {_quoted(name)}"
-        yield f"      value: {value!r}"
+        yield f"      value: {_number(value)}"
 
 
 def _hub_name(metric: str) -> str:
     return _HUB_NAMES.get(metric, metric)
+
+
+def _number(value: float) -> str:
+    """Return a number as YAML reads it: 1e-05 would be a text there."""
+    text = repr(value)
+    return text if "." in text or "e" not in text else text.replace("e", ".0e")
 
 
 def _word(value: object) -> str:

@@ -95,6 +95,13 @@ def test_card_begins_with_what_the_hub_reads():
     }
 
 
+@pytest.mark.parametrize("value", [1e-05, 1e16, 2.5e-07, 0.95, 12])
+def test_metrics_are_numbers_for_the_hub(value):
+    card = model_card({**PROVENANCE, "task": "tabular-regression", "metrics": {"mean_squared_error": value}})
+    [results] = yaml.safe_load(card.split("---\n")[1])["model-index"][0]["results"]
+    assert results["metrics"][0]["value"] == value
+
+
 def test_results_of_a_model_without_a_task_are_in_no_index():
     assert "model-index" not in yaml.safe_load(model_card(PROVENANCE).split("---\n")[1])
 
