@@ -141,10 +141,12 @@ def code_digests(functions: Iterable[str]) -> dict[str, str]:
 
     Args:
         functions: dotted paths, module and function; empty ones and those that cannot be found are left out.
+            Of a module in no package, its own file counts.
     """
-    packages = {path.rpartition(".")[0].rpartition(".")[0] for path in functions} | {_SHARED_CODE}
-    folders = {name: _folder(name) for name in sorted(packages - {""})}
-    return {name: _digest(folder) for name, folder in folders.items() if folder is not None}
+    modules = [path.rpartition(".")[0] for path in functions]
+    packages = {module.rpartition(".")[0] or module for module in modules} | {_SHARED_CODE}
+    files = {name: _files(name) for name in sorted(packages - {""})}
+    return {name: _digest(found) for name, found in files.items() if found}
 
 
 def stack_versions() -> dict[str, str]:
@@ -158,22 +160,25 @@ def stack_versions() -> dict[str, str]:
     return found
 
 
-def _folder(package: str) -> Path | None:
+def _files(package: str) -> dict[str, Path]:
+    """Return the Python files of a package or a module by name; none if it cannot be found."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
-        return None
-    locations = spec.submodule_search_locations if spec else None
-    return Path(next(iter(locations))) if locations else None
+        return {}
+    if spec is None:
+        return {}
+    if spec.submodule_search_locations:
+        folder = Path(next(iter(spec.submodule_search_locations)))
+        found = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py"))
+    else:
+        found = ((Path(each).name, Path(each)) for each in (spec.origin,) if each)
+    return {name: path for name, path in found if path.is_file()}  # an editor's lock is a link to nothing
 
 
-def _digest(folder: Path) -> str:
-    files = {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*.py")
-        if path.is_file()  # an editor's lock of an open file is a link to nothing
-    }
-    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+def _digest(files: Mapping[str, Path]) -> str:
+    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
 def _read_mapping(path: Path) -> dict[str, object]:

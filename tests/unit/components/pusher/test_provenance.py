@@ -113,6 +113,15 @@ def test_lock_that_an_editor_leaves_beside_the_code_is_left_out(tmp_path, monkey
     assert code_digests(["being_edited.model.build"]) == before
 
 
+def test_code_of_a_module_in_no_package_is_its_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for text in ("x = 1", "x = 2"):
+        (tmp_path / "one_module.py").write_text(text, encoding="utf-8")
+        digests.append(code_digests(["one_module.build"])["one_module"])
+    assert digests[0] != digests[1]
+
+
 def test_code_that_cannot_be_found_is_left_out():
     assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"slipway.components"}
 
