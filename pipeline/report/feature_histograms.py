@@ -133,8 +133,8 @@ def _numbers_in_split(split: str, found: FeatureStatistics, bins: Bins) -> InSpl
 
 
 def _texts_in_split(split: str, found: FeatureStatistics, labels: Sequence[str]) -> InSplit:
-    counts, present = found.counts, found.present
-    shares = tuple(counts.get(label, 0.0) / present if present else 0.0 for label in labels)
+    counts, counted = found.counts, found.counted  # of values: a row may hold several
+    shares = tuple(counts.get(label, 0.0) / counted if counted else 0.0 for label in labels)
     return InSplit(split, _missing(found), found.unique if found.kind == "text" else None, None, shares)
 
 

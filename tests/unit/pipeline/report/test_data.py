@@ -123,6 +123,16 @@ def test_a_text_that_only_one_split_knows_has_a_share_of_zero_in_the_other():
     assert [split.distinct for split in found.splits] == [2, 1]
 
 
+def test_texts_of_which_a_row_holds_several_have_shares_of_the_values():
+    lists = texts("tags", {"a": 6, "b": 2}, rows=4)
+    lists.features[0].string_stats.common_stats.num_non_missing = 4
+
+    (found,) = features_of(train=lists)
+
+    assert found.splits[0].shares == (0.75, 0.25)
+    assert found.splits[0].missing == 0
+
+
 def test_features_with_findings_come_first():
     both = numbers("a", (0, 1, 2), rows=2)
     both.features.append(numbers("b", (0, 1, 2), rows=2).features[0])
