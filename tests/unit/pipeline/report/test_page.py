@@ -137,6 +137,16 @@ def test_a_killed_run_is_not_called_done(report_run, tmp_path):
     assert f"resume {record.run_id}" in text
 
 
+@pytest.mark.parametrize(("blessed", "is_wrong"), [(True, False), (False, True)])
+def test_why_a_model_was_blessed_is_not_what_went_wrong(tmp_path, blessed, is_wrong):
+    record = RunRecord("20261129-000000-abcd", "taxi", state="stopped" if is_wrong else "interrupted")
+    record.blessed, record.blessing_reasons = blessed, ["auc 0.95, meets at least 0.94"]
+    record.nodes = [NodeRecord("Pusher", state="skipped", why="interrupted")]
+    record.output = tmp_path
+    record.folder.mkdir(parents=True)
+    assert ("✗ auc 0.95" in page_of(record, tmp_path)) is is_wrong
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("state", ["failed", "complete"])
 def test_text_of_others_stays_text(report_run, tmp_path, hostile, state):
