@@ -240,7 +240,7 @@ class RunRecord:
             `killed`: the engine died without closing the run; `pruned`: a sweep ended its training early.
         exit_code: of the command; None while it runs.
         started_at: UTC, ISO 8601.
-        wall_s: seconds from start to end, in total.
+        wall_s: seconds from start to end; of a resumed run, of its last attempt.
         nodes: in topological order.
         metrics: of the candidate, overall, by name.
         blessed: the model gate's decision; None if no gate ran.
