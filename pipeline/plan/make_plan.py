@@ -28,6 +28,7 @@ from slipway.pipeline.runs.record import Result, RunRecord
 from slipway.pipeline.runs.result_files import no_longer_kept
 from slipway.pipeline.runs.run_target import NodeLimits
 from slipway.pipeline.runs.typed_json import plain
+from slipway.pipeline.wiring.preflight_question import compiler_versions
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ def graph_key(request: Request) -> str:
         "stack": dict(stack_versions()),
         # Which texts are paths of files is looked up while compiling.
         "files": _named_in(request.workload_run.config),
+        # A setting of the Preflight node, found while compiling, too.
+        "compiler": compiler_versions() if _asks_for_preflight(request.workload_run.config) else {},
     }
     return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
@@ -88,6 +91,11 @@ def _named_in(config: str) -> list[str]:
     # Folders only of what the user's own code reads: a run makes others, such as the destination.
     _, patterns = named_files(settings["train"]["hyperparameters"], node_type="", folders=[PROJECT_ROOT])
     return [*files, *patterns]
+
+
+def _asks_for_preflight(config: str) -> bool:
+    train = json.loads(config)["train"]
+    return bool(train["preflight"]) and train["device"] == "tpu"
 
 
 def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:

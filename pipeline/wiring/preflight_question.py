@@ -89,7 +89,6 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
     }
     layout = {pattern: list(axes) for pattern, axes in config.train.layout.items()}
-    compiler = find_compiler()
     return {
         "workload": config.name,
         "model": step.pop("model"),
@@ -99,5 +98,11 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "images": {name: list(shape) for name, shape in config.train.images.items()},
         "limit_s": config.preflight.limit_s,
         "pass_through": [name for name in config.transform.apart if name not in config.transform.labels],
-        "compiler": dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {},
+        "compiler": compiler_versions(),
     }
+
+
+def compiler_versions() -> dict[str, str]:
+    """Return the versions of the packages that compile for a TPU on this machine; empty if none do."""
+    compiler = find_compiler()
+    return dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {}

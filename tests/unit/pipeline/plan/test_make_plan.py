@@ -86,6 +86,19 @@ def test_graph_is_compiled_anew_once_a_folder_is_there_that_the_model_is_given(p
     assert planning.graph_key(asked) != key, "its content counts from now on"
 
 
+@pytest.mark.parametrize(("device", "is_anew"), [("tpu", True), ("cpu", False)])
+def test_graph_with_a_preflight_is_compiled_anew_once_another_compiler_is_there(
+    project, tmp_path, monkeypatch, device, is_anew
+):
+    """Its versions are a setting of the node; else the answer of the earlier one would be taken."""
+    sets = read_assignments(["train.preflight=true", f"train.device={device}", "train.tpu=v5e-8"])
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    asked = workload_request(choice, output=tmp_path, beam_args=())
+    key = planning.graph_key(asked)
+    monkeypatch.setattr(planning, "compiler_versions", lambda: {"libtpu": "0.0.99"})
+    assert (planning.graph_key(asked) != key) is is_anew
+
+
 def test_code_is_not_parsed_for_a_graph_where_none_is_stored(asked, monkeypatch):
     history = History(asked.output)
     with monkeypatch.context() as counting:
