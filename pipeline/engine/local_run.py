@@ -24,7 +24,7 @@ from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_gr
 from slipway.pipeline.plan.run_request import TRAINING_NODES, Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.lock import check_store
-from slipway.pipeline.runs.outcome import forget_outcome
+from slipway.pipeline.runs.outcome import complete_outcome
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.result_files import kept_files
 from slipway.pipeline.runs.run_target import IR_NAME
@@ -297,6 +297,8 @@ def _begin_nodes(journal: Journal, plan: Plan, display: RunDisplay) -> None:
             entry.state = "skipped" if decision.action == "skip" else "waiting"
             _forget_earlier(entry)
         record.nodes.append(entry)
+    if record.resumed:  # what is kept counts from now on, also if the engine is killed
+        complete_outcome(record)
     history.save_fingerprints(record.run_id, plan.prints)
     history.save(record)
     display.planned(record, _expected_s(history, record))
@@ -330,7 +332,6 @@ def _continued(record: RunRecord, request: Request) -> RunRecord:
     record.resumed += 1
     record.target = request.recorded  # the workload file may have been edited since
     record.state, record.exit_code = "running", None
-    forget_outcome(record)
     return record
 
 

@@ -29,7 +29,7 @@ def complete_outcome(record: RunRecord) -> None:
     Works for any pipeline that blesses and pushes with TFX's artifact types; reasons and metrics come from
     the `verdict.json` that our ModelGate writes beside its blessing.
     """
-    forget_outcome(record)
+    _forget_outcome(record)
     _complete_blessing(record)
     if not record.metrics:  # the run did not reach a gate
         for _, evaluation in record.outputs_of("ModelEvaluation"):
@@ -46,7 +46,7 @@ def complete_outcome(record: RunRecord) -> None:
                 record.pushed["live"] = live
 
 
-def forget_outcome(record: RunRecord) -> None:
+def _forget_outcome(record: RunRecord) -> None:
     """Remove what an earlier attempt at a run had achieved, before the run was resumed."""
     record.metrics, record.training = {}, Training()
     record.blessed, record.blessing_reasons, record.pushed = None, [], None

@@ -159,6 +159,25 @@ def test_a_node_that_a_resumed_run_runs_again_keeps_nothing_of_its_earlier_attem
     assert (entry.execution_id, entry.outputs) == (None, {})
 
 
+@pytest.mark.parametrize(("action", "metrics"), [("run", {}), ("reuse", {"auc": 0.9})])
+def test_a_resumed_run_tells_from_its_plan_on_what_is_kept_of_its_earlier_attempt(tmp_path, action, metrics):
+    history = History(tmp_path)
+    record = history.new_run("toy")
+    record.resumed, record.metrics = 1, {"auc": 0.9}
+    properties = {"metrics": '{"auc": 0.9}'}
+    made = {"evaluation": [{"uri": "/e", "type": "ModelEvaluation", "properties": properties}]}
+    source = {"run_id": record.run_id, "execution_id": 7, "outputs": made}
+    decision = Decision("Other", action, "", source if action == "reuse" else None)
+    record.nodes = [NodeRecord("Other", state="complete", outputs=made)]
+    plan = Plan(
+        Graph("toy", (OTHER,)), {"Other": Fingerprint({"node:id": "Other"})}, {"Other": decision}, "", ""
+    )
+
+    local_run._begin_nodes(Journal(record, history, 0.0), plan, Mock())
+
+    assert History(tmp_path).find(record.run_id).metrics == metrics
+
+
 def test_a_resumed_run_is_recorded_with_the_settings_that_it_is_resumed_with(project, tmp_path, monkeypatch):
     monkeypatch.setattr(local_run, "is_all_known", lambda *_: True)
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
