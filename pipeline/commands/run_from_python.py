@@ -207,7 +207,7 @@ def _request(
         return pipeline_request(pipeline, parameters=texts, output=output, beam_args=beam_args, **options)
     if isinstance(pipeline, (str, Path)):
         # Values that override a workload file are parsed as YAML, and JSON is valid YAML.
-        sets = read_assignments(f"{key}={json.dumps(value)}" for key, value in parameters.items())
+        sets = read_assignments(f"{key}={_as_json(key, value)}" for key, value in parameters.items())
         chosen = WorkloadChoice(Path(pipeline), sets)
         return workload_request(chosen, output=output, beam_args=beam_args, **options)
     if not callable(pipeline) and not hasattr(pipeline, "pipeline_info"):
@@ -218,3 +218,14 @@ def _request(
     from slipway.pipeline.engine.tfx.handover import object_request
 
     return object_request(pipeline, output=output, parameters=parameters, beam_args=beam_args, **options)
+
+
+def _as_json(key: str, value: object) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"parameters[{key!r}] is of the type {type(value).__name__}, and no workload file can hold it: "
+            f"{error}.",
+            hint="give a plain number, text, list or dict; of NumPy's: value.item(), value.tolist()",
+        ) from error

@@ -1,8 +1,11 @@
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
+from slipway.pipeline.commands import run_from_python
 from slipway.pipeline.commands.run_from_python import RunResult
+from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
@@ -48,3 +51,9 @@ def test_a_notebook_names_the_report_where_there_is_one(result):
     assert "report.html" not in result._repr_html_()
     (result.folder / "report.html").touch()
     assert str(result.folder / "report.html") in result._repr_html_()
+
+
+def test_a_parameter_that_no_workload_file_can_hold_is_refused_in_words(tmp_path):
+    with pytest.raises(UsageError, match=r"parameters\['train.epochs'\] is of the type int64") as refused:
+        run_from_python.run("taxi", output=tmp_path, parameters={"train.epochs": np.int64(3)})
+    assert "value.item()" in refused.value.hint
