@@ -141,8 +141,10 @@ class Engine:
             self._changed(entry)
 
     def _wait_s(self) -> float:
-        due = [at - time.monotonic() for at in self._not_before.values()]
-        return max(0.0, min([_STAGGER_S if self._has_due else _TICK_S, *due]))
+        now = time.monotonic()
+        # What is due and waits for a free slot begins when another node ends, which is an event.
+        due = [at - now for at in self._not_before.values() if at > now]
+        return min([_STAGGER_S if self._has_due else _TICK_S, *due])
 
     def _start_due(self) -> None:
         self._skip_blocked()

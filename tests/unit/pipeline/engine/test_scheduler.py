@@ -592,6 +592,23 @@ def test_launcher_that_is_gone_between_two_nodes_fails_the_one_that_was_due(run)
     assert engine.display.states[-1] == ("B", "failed")
 
 
+def test_retry_that_waits_for_another_node_to_end_does_not_keep_the_engine_busy(begin, monkeypatch):
+    answers = {"A": [FAILED, DONE], "C": [Answer(DONE, lasts_s=60.0)]}
+    engine = begin(answers, nodes=[replace(A, retries=1, backoff_s=1.0), Node("C", "C", ())])
+    waits, receive = [], engine.launcher.receive
+
+    def counted(timeout_s):
+        waits.append(timeout_s)
+        assert len(waits) < 500
+        return receive(timeout_s)
+
+    monkeypatch.setattr(engine.launcher, "receive", counted)
+    engine.run()
+    assert engine.launcher.starts() == [(0.0, "A"), (1.0, "C"), (61.0, "A")]
+    assert min(waits) > 0
+    assert [node.state for node in engine.record.nodes] == ["complete", "complete"]
+
+
 def test_state_that_a_resumed_run_had_begun_stays_though_it_is_asked_to_run(begin):
     for was_begun in (True, False):
         engine = begin({"A": [FAILED]}, nodes=[A], decisions={"A": Decision("A", "run", "", is_forced=True)})
