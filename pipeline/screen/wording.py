@@ -284,7 +284,11 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
     given = [f"{key}={value}" for key, value in request.parameters.items()]
     words += [word for item in (origin.sets if origin else given) for word in ("--set", item)]
     words += _profile_words(record)
-    return command(*verb, *words, *options, output=record.output)
+    words += options
+    if verb == ("run",):  # without its --to, it would go on to the push
+        words += ["--to", request.end] if request.end else []
+        words += [word for argument in request.beam_args for word in ("--beam", argument)]
+    return command(*verb, *words, output=record.output)
 
 
 def step_continuation(record: RunRecord, *node_ids: str) -> str:
@@ -387,9 +391,7 @@ def _can_begin(record: RunRecord) -> bool:
 def _as_before(record: RunRecord, *, start: str | None) -> str:
     """Return the command that started the run, with `--from START`."""
     options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
-    for option, node_id in (("--from", start), ("--to", record.target.end)):
-        options += [option, node_id] if node_id else []
-    options += [word for argument in record.target.beam_args for word in ("--beam", argument)]
+    options += ["--from", start] if start else []
     return _begin_command(record, "run", options=options)
 
 

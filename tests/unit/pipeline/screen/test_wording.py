@@ -25,6 +25,7 @@ from slipway.pipeline.screen.wording import (
     metrics_line,
     node_line,
     rerun_command,
+    run_command,
     step_lines,
     summary,
     training_lines,
@@ -134,6 +135,14 @@ def test_gate_that_stops_is_reported_in_its_own_words_with_the_command_that_pass
         "hint: python local_runner.py run /work/churn/workload.yaml --set train.epochs=1 --profile dev "
         f"--accept-data '{WHY}' --output /data/output   # lets it pass once, on the record",
     ]
+
+
+def test_the_command_that_repeats_a_run_ends_where_that_run_ended(stopped):
+    """A hint must not push what was run with --to to be pushed nowhere."""
+    stopped.target = replace(stopped.target, end="ModelGate", beam_args=("--a=1",))
+    ends = "--to ModelGate --beam --a=1"
+    assert f"--bless 'why it is right' {ends} --output" in rerun_command(stopped, bless=WHY)
+    assert f"{ends} --output" in run_command(stopped)
 
 
 def test_long_verdict_is_cut_and_the_rest_is_shown_elsewhere(stopped):
