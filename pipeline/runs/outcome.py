@@ -40,7 +40,10 @@ def complete_outcome(record: RunRecord) -> None:
         properties = pushed["properties"]
         if properties.get("pushed") == 1:
             path = pushed_to(pushed)
-            record.pushed = {"version": properties.get("pushed_version") or Path(path).name, "path": path}
+            record.pushed = {
+                "version": str(properties.get("pushed_version") or Path(path).name),
+                "path": path,
+            }
             live = live_beside(path)
             if live not in ("", Path(path).name):
                 record.pushed["live"] = live
