@@ -86,6 +86,11 @@ FROM ${BEAM} AS beam
 FROM pipeline AS beam-worker
 ENV RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT=1
 COPY --from=beam /opt/apache/beam /opt/apache/beam
+# The launcher writes the job's options into the folder in which it starts, and on Dataflow into folders of root's
+# (docs/cloud.md); elsewhere it runs as any user.
+WORKDIR /tmp
+# hadolint ignore=DL3002
+USER 0
 ENTRYPOINT ["/opt/apache/beam/boot"]
 
 # What `docker build` makes when no target is named.

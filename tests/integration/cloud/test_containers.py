@@ -230,9 +230,10 @@ def test_a_task_that_is_told_to_end_leaves_no_container_and_the_next_attempt_run
 
 
 def test_beam_worker_is_the_same_image_with_the_launcher_of_beam_s(made_from, storage, tmp_path):
-    # Beam's own image is in a registry only; a script stands for its launcher.
+    # Beam's own image is in a registry only. A script stands for its launcher, which writes where it starts.
     (tmp_path / "boot").write_text(
-        '#!/bin/sh\necho "$(id -u) $RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT $(which python) $@"\n'
+        "#!/bin/sh\nset -e\ntouch pipeline_options.json\n"
+        'echo "$(id -u) $RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT $(which python) $@"\n'
     )
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY --chmod=755 boot /opt/apache/beam/boot\n")
     subprocess.run(
@@ -242,8 +243,10 @@ def test_beam_worker_is_the_same_image_with_the_launcher_of_beam_s(made_from, st
         capture_output=True,
     )
     name = made_from("beam-worker", f"{CHROOT} --build-arg BEAM=localhost/beam")
-    printed = podman(storage, "run", "--rm", "--network", "none", "--read-only", name, "--id=1")
-    assert printed == "10001 1 /opt/venv/bin/python --id=1\n"
+    closed = ["run", "--rm", "--network", "none", "--read-only"]
+    for user in ("0", "10001"):
+        words = closed if user == "0" else [*closed, "--user", user]
+        assert podman(storage, *words, name, "--id=1") == f"{user} 1 /opt/venv/bin/python --id=1\n"
 
 
 def test_training_image_for_tpus_loads_libtpu_which_finds_none_here(made_from, storage):
