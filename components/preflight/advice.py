@@ -212,6 +212,8 @@ def _compiled_line(verdict: SliceVerdict, answer: Answer) -> str:
     elif answer.fits_batch and answer.fits_batch > step.batch_size:
         line += f"; batch {answer.fits_batch:,} fits, too; no larger one was tried (--search, up to "
         line += f"{SEARCH_LIMIT_ROWS:,} examples a device)"
+    elif answer.is_search_cut:
+        line += "; the search for the largest batch was ended before it found one (--limit, --search)"
     return line
 
 

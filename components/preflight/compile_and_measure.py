@@ -6,7 +6,9 @@ Nothing is computed except the initial values of small weights; large weights ha
 whose generation is "" it compiles for the CPU, which shows whether XLA accepts the model, but not what it
 needs.
 
-It prints JSON: an `Answer`, or {"failed": message, "hint": ...}. What the user's code prints goes to stderr.
+It prints JSON: an `Answer`, or {"failed": message, "hint": ...}; before a search for the largest batch a line
+with what is known by then, since the process may be ended while it searches. What the user's code prints goes
+to stderr.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,8 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     _prepare()
+
+    def say(values: Mapping[str, object]) -> None:
+        answers.write(json.dumps(values) + "\n")
+        answers.flush()
+
     try:
-        answer = answer_to(question).to_json()
+        answer = answer_to(question, before_search=lambda known: say(known.to_json())).to_json()
     except SlipwayError as error:
         answer = {"failed": error.message, "hint": error.hint}
     except (Exception, SystemExit) as error:  # the user's code may raise anything
@@ -55,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         answer = {"failed": describe(error, question.model), "hint": ""}
     with answers:
-        answers.write(json.dumps(answer) + "\n")
+        say(answer)
     return 0
 
 
@@ -72,8 +80,11 @@ def _prepare() -> None:
     )
 
 
-def answer_to(question: Question) -> Answer:
+def answer_to(question: Question, *, before_search: Callable[[Answer], None] = lambda _: None) -> Answer:
     """Build, trace and compile the model, and return what was found.
+
+    Args:
+        before_search: called with what is known before the largest batch is searched.
 
     Raises:
         ComponentError: `build_model` does not return a compiled model, or the model has an input that is not
@@ -101,11 +112,15 @@ def answer_to(question: Question) -> Answer:
         cut_integers(found, question.model),
         definitions(question.model) as lines,
     ):
-        answer = _answer(question, lines)
+        answer = _answer(question, lines, lambda known: before_search(_with(known, found)))
+    return _with(answer, found)
+
+
+def _with(answer: Answer, found: list[Trait]) -> Answer:
     return replace(answer, traits=tuple(dict.fromkeys((*answer.traits, *found))))
 
 
-def _answer(question: Question, lines: Any) -> Answer:
+def _answer(question: Question, lines: Any, before_search: Callable[[Answer], None]) -> Answer:
     import keras
 
     from slipway.components.preflight.lengths import judge_lengths
@@ -202,6 +217,7 @@ def _answer(question: Question, lines: Any) -> Answer:
     first = step.compiled(question.batch_size, fast=question.is_fast)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
+        before_search(Answer(step=first, is_search_cut=True, **facts))
         began = time.monotonic()
         sizes = largest_batch(
             first,

@@ -67,7 +67,8 @@ def run_compiler(
         question: a question returned by `adapt_to_compiler`.
         compiler: one of `COMPILERS`.
         import_roots: folders that the user's model is imported from.
-        limit_s: the time after which the process is killed.
+        limit_s: the time after which the process is killed. If it searches for the largest batch then, the
+            answer is what it knew before.
 
     Raises:
         ComponentError: the model cannot be built, or libtpu does not know the slice.
@@ -96,13 +97,13 @@ def run_compiler(
                 timeout=limit_s,
                 check=False,
             )
-        except subprocess.TimeoutExpired:
-            return Unanswered(
+        except subprocess.TimeoutExpired as error:
+            return _before_search(error.stdout) or Unanswered(
                 f"it was not compiled within {limit_s:.0f} s",
                 "more time: preflight.limit_s, or --limit SECONDS",
             )
     if done.returncode == -signal.SIGKILL:
-        return Unanswered(
+        return _before_search(done.stdout) or Unanswered(
             "the compiling process was killed, as the system does where this machine's memory is short",
             "a machine with more memory, or fewer slices at once",
         )
@@ -111,7 +112,22 @@ def run_compiler(
         values = json.loads(last)
     except ValueError:
         words = (done.stderr.strip().splitlines() or ["without a message"])[-1]
-        return Unanswered(f"the compiling process ended with {done.returncode}: {words[:300]}")
+        return _before_search(done.stdout) or Unanswered(
+            f"the compiling process ended with {done.returncode}: {words[:300]}"
+        )
+    if "failed" in values and (known := _before_search(done.stdout)):
+        return known
     if "failed" in values:
         raise ComponentError(f"{question.slice.name}: {values['failed']}", hint=values["hint"])
     return Answer.from_json(values)
+
+
+def _before_search(printed: str | bytes | None) -> Answer | None:
+    """Return what a compiling process knew before it was ended in its search; None if it had not begun."""
+    text = printed.decode("utf-8", "replace") if isinstance(printed, bytes) else printed or ""
+    for line in reversed(text.splitlines()):
+        try:
+            return Answer.from_json(json.loads(line))
+        except (ValueError, KeyError, TypeError):  # a line that was not written to its end
+            continue
+    return None

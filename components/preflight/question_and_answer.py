@@ -196,6 +196,7 @@ class Answer:
         callbacks: the primitives that call back to the host, with the layers and lines that they come from.
         fits_batch: the largest global batch that was compiled and fits; None if not searched, or none fits.
         fails_batch: the smallest global batch that was compiled and does not fit; None if none was found.
+        is_search_cut: whether the compiling process was ended while it searched for the largest batch.
         is_fast: whether the step was compiled with the compiler's least effort.
         traits: the traits of the step, which no compiler refuses.
         state_bytes: the size of the model's, optimizer's and metrics' variables on one device, the least that
@@ -212,6 +213,7 @@ class Answer:
     callbacks: tuple[str, ...] = ()
     fits_batch: int | None = None
     fails_batch: int | None = None
+    is_search_cut: bool = False
     is_fast: bool = False
     traits: tuple[Trait, ...] = ()
     state_bytes: int = 0

@@ -158,7 +158,7 @@ def _answers(
         def answer(key: str) -> Answer | Unanswered:
             print(f"compiling for {missing[key].slice.name} with {compiler}", file=sys.stderr)
             said = run_compiler(missing[key], compiler, import_roots=[root], limit_s=limit_s)
-            if isinstance(said, Answer):
+            if isinstance(said, Answer) and not said.is_search_cut:
                 _keep(history, key, said)
             return said
 

@@ -169,3 +169,12 @@ def test_a_slice_that_vertex_ai_does_not_rent_is_taken_only_without_one_that_it_
     assert recommended([elsewhere, verdict(case, "v2-8")]).question.slice.name == "v2-8"
     assert keys_to_set(elsewhere) == {}
     assert renting(elsewhere, workload="taxi", region="") == {}
+
+
+def test_a_search_that_was_ended_is_told(case):
+    first = slice_lines(verdict(case, is_search_cut=True))[1]
+
+    assert first.endswith(
+        "; the search for the largest batch was ended before it found one (--limit, --search)"
+    )
+    assert "search" not in slice_lines(verdict(case))[1]

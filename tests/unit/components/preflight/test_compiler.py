@@ -1,3 +1,5 @@
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,20 @@ def test_a_compiling_process_that_was_killed_is_reported_as_one(case, tmp_path, 
 
     assert isinstance(said, Unanswered)
     assert "this machine's memory is short" in said.reason
+
+
+@pytest.mark.parametrize(
+    "ended",
+    ["exec sleep 9", "kill -9 $$", "exit 3", "printf '{\"step\": {'; kill -9 $$", 'echo \'{"failed": "x"}\''],
+)
+def test_what_was_compiled_before_the_search_was_ended_is_kept(case, tmp_path, monkeypatch, ended):
+    known = replace(case().answer, is_search_cut=True)
+    (tmp_path / "known.json").write_text(json.dumps(known.to_json()) + "\n", encoding="utf-8")
+    (tmp_path / "python").write_text(f"#!/bin/sh\ncat {tmp_path}/known.json\n{ended}\n", encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+
+    assert run_compiler(case().question, "python", import_roots=[], limit_s=0.3) == known
 
 
 def test_a_compiling_process_may_print_what_is_no_text(case, tmp_path, monkeypatch):

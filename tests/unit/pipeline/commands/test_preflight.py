@@ -127,6 +127,16 @@ def test_what_was_answered_is_not_asked_again_and_what_was_not_is(preflight, ask
     assert preflight("v5e-4")["slices"][0]["can_train"]
 
 
+def test_an_answer_whose_search_was_ended_is_asked_again(preflight, asked):
+    step = Compiled(batch_size=256, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
+    asked.answer = Answer(step=step, target="tpu", is_search_cut=True)
+
+    assert preflight("v5e-1")["slices"][0]["can_train"]
+    preflight("v5e-1")
+
+    assert len(asked.questions) == 2
+
+
 @pytest.mark.parametrize("damaged", ["", '{"step": {', "[]", '{"step": null}', "{}", "\xff"])
 def test_a_damaged_answer_is_asked_again_and_replaced(preflight, asked, tmp_path, damaged):
     preflight("v5e-1")
