@@ -121,7 +121,7 @@ class Trait:
     """A property of the step that no compiler refuses, but that its author may not intend.
 
     Attributes:
-        kind: a key of `trait_rules.WORDS`, "batch_norm" or "jax_train_step".
+        kind: a key of `trait_rules.WORDS`, "batch_norm", "accumulates" or "jax_train_step".
         where: the layer and the line of the user's code, in words; "" if unknown.
         detail: the details that the message needs; "" for most kinds.
     """

@@ -43,6 +43,15 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
             remedy="--set train.backend=jax, or leave train.model_parallel out",
         )
         return
+    # The training refuses this when it starts, on the TPU that is paid for by then.
+    if evidence.backend == "tensorflow" and (several := _of_several_steps(evidence)):
+        yield Finding(
+            rule="backend",
+            severity="error",
+            message=f"{several}, which Keras 3 cannot do with TensorFlow on a TPU; all else here is of jax",
+            remedy="--set train.backend=jax, or leave it at its default",
+        )
+        return
     # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
     if evidence.backend == "torch" or (
         evidence.backend == "tensorflow" and (not evidence.has_tensorflow or hosts > 1)
@@ -82,6 +91,20 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
             message="train.backend is tensorflow; what was compiled is the same model with Keras on JAX",
             remedy="--set train.backend=jax, which is what was checked",
         )
+
+
+def _of_several_steps(evidence: Evidence) -> str:
+    """Return the settings that make more of a call, or of an update, than one step; "" if there are none."""
+    traits = evidence.answer.traits if evidence.answer else ()
+    wanted = {
+        "train.steps_per_execution": evidence.steps_per_execution,
+        "train.accumulate_steps": evidence.question.accumulate_steps,
+    }
+    named = [f"{name} is {steps}" for name, steps in wanted.items() if steps > 1]
+    own = [each.detail for each in traits if each.kind == "accumulates"]
+    if own and evidence.question.accumulate_steps == 1:
+        named.append(f"the optimizer has gradient_accumulation_steps={own[0]}")
+    return " and ".join(named)
 
 
 def _compiler(evidence: Evidence) -> Iterator[Finding]:
@@ -255,7 +278,7 @@ def _compiles(evidence: Evidence) -> Iterator[Finding]:
         severity="error",
         message=f"{evidence.question.batch_size} examples a step need {needed} of the "
         f"{evidence.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}",
-        remedy=fully + _for_fewer_examples(evidence.question, evidence.answer, held_bytes),
+        remedy=fully + _for_fewer_examples(evidence, evidence.answer, held_bytes),
     )
 
 
@@ -271,19 +294,24 @@ def _for_fewer_weights(asked: Question, answer: Answer) -> str:
     )
 
 
-def _for_fewer_examples(asked: Question, answer: Answer, held_bytes: int) -> str:
+def _for_fewer_examples(evidence: Evidence, answer: Answer, held_bytes: int) -> str:
     """Return what can make a step fit whose weights and optimizer state alone do.
 
     Args:
         held_bytes: the size of those on one device.
     """
+    asked = evidence.question
     smaller = ""
     if answer.fits_batch:
         smaller = f"train.batch_size: {answer.fits_batch}, which was compiled and fits"
     elif (answer.fails_batch or asked.batch_size) > asked.parts:
         searched = "" if asked.search_s else " (preflight --search finds the largest that fits)"
         smaller = f"a smaller train.batch_size{searched}"
-    ways = [f"{smaller}, with train.accumulate_steps for as many examples in an update"] if smaller else []
+    if smaller and evidence.backend != "tensorflow":  # with which Keras accumulates nothing on a TPU
+        smaller += ", with train.accumulate_steps for as many examples in an update"
+        if asked.accumulate_steps == 1:
+            smaller += " (its sums of gradients need memory, too: preflight again with it)"
+    ways = [smaller] if smaller else []
     if held_bytes > asked.slice.memory_bytes / 2 and asked.slice.devices > 1:
         ways.append("train.model_parallel with a train.layout that divides the largest weights")
     return "; or ".join([*ways, "a slice with more devices or memory"])

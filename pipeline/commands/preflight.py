@@ -108,6 +108,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         train_bytes=transformed.train_bytes,
         train_rows=transformed.train_rows,
         input_cache=config.train.input.cache,
+        steps_per_execution=config.train.steps_per_execution or 1,
         prices=prices,
     )
     answers = _answers(questions, history, wanted.limit_s or config.preflight.limit_s)

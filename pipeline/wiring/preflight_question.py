@@ -87,6 +87,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "tpu_region": config.cloud.vertex.region or "",
         "prices": {name: asdict(price) for name, price in own_prices(config).items()},
         **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
+        **({"steps_per_execution": steps} if (steps := config.train.steps_per_execution or 1) > 1 else {}),
     }
     layout = {pattern: list(axes) for pattern, axes in config.train.layout.items()}
     return {

@@ -33,6 +33,11 @@ def test_model_that_trains_as_it_should_shows_nothing(model):
     assert kinds(model) == []
 
 
+def test_optimizer_that_accumulates_gradients(model):
+    model.compile(keras.optimizers.Adam(gradient_accumulation_steps=3), "mse")
+    assert kinds(model) == ["accumulates"]
+
+
 def test_model_that_is_compiled_to_run_eagerly(model):
     model.compile("adam", "mse", run_eagerly=True)
     assert kinds(model) == ["run_eagerly"]

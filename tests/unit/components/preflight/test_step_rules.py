@@ -3,7 +3,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from slipway.components.preflight.question_and_answer import Compiled, Layer, Loop, Slice
+from slipway.components.preflight.question_and_answer import Compiled, Layer, Loop, Slice, Trait
 from slipway.components.preflight.step_rules import findings
 
 FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
@@ -28,6 +28,14 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"backend": "tensorflow", "has_tensorflow": False}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow"}, "backend", "note", "train.backend=jax"),
         ({"backend": "tensorflow", "slice": FOUR_HOSTS}, "backend", "error", "train.backend=jax"),
+        ({"backend": "tensorflow", "accumulate_steps": 4}, "backend", "error", "train.backend=jax"),
+        ({"backend": "tensorflow", "steps_per_execution": 8}, "backend", "error", "train.backend=jax"),
+        (
+            {"backend": "tensorflow", "traits": (Trait(kind="accumulates", detail="2"),)},
+            "backend",
+            "error",
+            "train.backend=jax",
+        ),
         ({"precision": "float32"}, "float32", "warning", "auto"),
         ({"precision": "mixed_float16"}, "float16", "warning", "auto"),
         ({"interpreter": ""}, "interpreter", "note", "make tpu-compiler"),
@@ -99,6 +107,26 @@ def test_a_step_that_does_not_fit_names_what_it_needs_and_the_batch_that_does(ca
     assert found.rule == "does_not_fit"
     assert "17.00 GiB of the 15.75 GiB" in found.message
     assert found.remedy.startswith("train.batch_size: 512, which was compiled and fits")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {},
+            "with train.accumulate_steps for as many examples in an update (its sums of gradients need",
+        ),
+        ({"accumulate_steps": 2}, "with train.accumulate_steps for as many examples in an update; or"),
+        ({"backend": "tensorflow"}, ""),
+    ],
+)
+def test_accumulation_is_advised_where_it_works_and_not_as_if_it_took_no_memory(case, changes, words):
+    step = Compiled(batch_size=1024, error="Ran out", is_out_of_memory=True)
+
+    found = next(each for each in findings(case(step=step, **changes)) if each.rule == "does_not_fit")
+
+    assert words in found.remedy
+    assert bool(words) == ("accumulate" in found.remedy)
 
 
 @pytest.mark.parametrize(

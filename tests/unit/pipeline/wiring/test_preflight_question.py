@@ -47,3 +47,5 @@ def test_where_the_input_is_kept_is_told_if_the_workload_says_it(project):
 
     assert "input_cache" not in training()  # so that nodes that ran before stay cached
     assert training("train.input.cache=file")["input_cache"] == "file"
+    assert "steps_per_execution" not in training("train.steps_per_execution=1")
+    assert training("train.steps_per_execution=4")["steps_per_execution"] == 4
