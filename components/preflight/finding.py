@@ -38,6 +38,7 @@ class Evidence:
         has_tensorflow: whether TensorFlow can train on the slice.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
+        train_rows: the number of examples in them; None if unknown.
         input_cache: `train.input.cache`, which says whether each host reads all of them.
         interpreter: the name of the interpreter that compiled with libtpu; "" if none has libtpu.
         unanswered: why the compiling process gave no answer, and the remedy; "" if it did, or was not run.
@@ -55,6 +56,7 @@ class Evidence:
     has_tensorflow: bool
     train_files: int | None = None
     train_bytes: int | None = None
+    train_rows: int | None = None
     input_cache: str = "auto"
     interpreter: str = ""
     unanswered: tuple[str, str] = ("", "")

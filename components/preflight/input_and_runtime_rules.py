@@ -19,6 +19,20 @@ RUNTIME_REMEDIES = {
 _CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia": "asia"}
 
 
+def _rows(evidence: Evidence) -> Iterator[Finding]:
+    asked, rows = evidence.question, evidence.train_rows
+    if rows is None or asked.batch_size <= rows:  # the training refuses this, too
+        return
+    most = rows // asked.parts * asked.parts
+    yield Finding(
+        rule="rows",
+        severity="error",
+        message=f"train.batch_size ({asked.batch_size:,}) is larger than the {rows:,} training examples: the "
+        "training is refused",
+        remedy=f"--set train.batch_size={most}, or less" if most else "more examples, or a smaller slice",
+    )
+
+
 def _files(evidence: Evidence) -> Iterator[Finding]:
     hosts = evidence.question.slice.hosts
     # Every host reads all files into memory or into a file of its own; only what is streamed is shared out.
@@ -129,6 +143,7 @@ def _wide_integers(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+    _rows,
     _files,
     _small_files,
     _region,

@@ -76,6 +76,7 @@ def judge(
         has_tensorflow=question.slice.has_tensorflow,
         train_files=training.train_files,
         train_bytes=training.train_bytes,
+        train_rows=training.train_rows,
         input_cache=training.input_cache,
         interpreter="libtpu" if is_tpu else "",
         unanswered=unanswered,

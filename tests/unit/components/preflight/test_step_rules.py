@@ -11,6 +11,7 @@ FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topolog
 
 def test_nothing_is_found_where_nothing_is_wrong(case):
     assert findings(case()) == ()
+    assert findings(case(train_rows=1024)) == ()
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,8 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             "hidden/kernel",
         ),
         ({"layers": (Layer(name="d", kind="Dense", dtype="float64"),)}, "float64", "error", "float32"),
+        ({"train_rows": 1023}, "rows", "error", "train.batch_size=1016"),
+        ({"train_rows": 7}, "rows", "error", "a smaller slice"),
         ({"slice": FOUR_HOSTS, "train_files": 3, "input_cache": "none"}, "files", "error", "Beam shards"),
         ({"slice": FOUR_HOSTS, "train_files": 3}, "files", "warning", "train.input.cache: memory or file"),
         ({"slice": FOUR_HOSTS, "train_files": 6}, "files", "warning", "a multiple of 4"),
