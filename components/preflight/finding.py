@@ -36,6 +36,7 @@ class Evidence:
     Attributes:
         answer: the answer of the compiling process; None if there is none.
         has_tensorflow: whether TensorFlow can train on the slice.
+        made_otherwise: as in `transformed.Transformed`.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
         train_rows: the number of examples in them; None if unknown.
@@ -54,6 +55,7 @@ class Evidence:
     answer: Answer | None
     backend: str
     has_tensorflow: bool
+    made_otherwise: str = ""
     train_files: int | None = None
     train_bytes: int | None = None
     train_rows: int | None = None

@@ -19,6 +19,17 @@ RUNTIME_REMEDIES = {
 _CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia": "asia"}
 
 
+def _inputs(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.made_otherwise:
+        yield Finding(
+            rule="inputs",
+            severity="warning",
+            message=f"all that is said here is of the model's inputs in {evidence.made_otherwise}; how many "
+            "examples there will be is not known",
+            remedy="`run --to Transform` with the settings of this training, and ask again",
+        )
+
+
 def _rows(evidence: Evidence) -> Iterator[Finding]:
     asked, rows = evidence.question, evidence.train_rows
     if rows is None or asked.batch_size <= rows:  # the training refuses this, too
@@ -143,6 +154,7 @@ def _wide_integers(evidence: Evidence) -> Iterator[Finding]:
 
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+    _inputs,
     _rows,
     _files,
     _small_files,

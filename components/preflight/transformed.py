@@ -20,15 +20,18 @@ class Transformed:
 
     Attributes:
         features: the transformed features, including the label.
-        train_files: the number of files of transformed examples of the train split.
+        train_files: the number of files of transformed examples of the train split; None if unknown.
         train_bytes: their total size; None if unknown.
         train_rows: the number of examples in them, as counted by a Trainer; None if no Trainer has run.
+        made_otherwise: the run that made it, and which of the settings it had otherwise, in words; "" if they
+            were those of the training. Then nothing but the features is given.
     """
 
     features: tuple[PlainFeature, ...]
-    train_files: int
-    train_bytes: int | None
+    train_files: int | None = None
+    train_bytes: int | None = None
     train_rows: int | None = None
+    made_otherwise: str = ""
 
 
 def features_in(

@@ -31,6 +31,7 @@ from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.source_closure import source_closure
 from slipway.components.store_address import GS
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
+from slipway.components.trainer.features import PlainFeature
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
@@ -39,6 +40,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs import preflight_results
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json
+from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.preflight_question import named_slices, own_prices, step_settings
 from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES
@@ -104,6 +106,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         interpreter=config.train.interpreter or "",
         data_regions=_data_regions(config),
         tpu_region=config.cloud.vertex.region or "",
+        made_otherwise=transformed.made_otherwise,
         train_files=transformed.train_files,
         train_bytes=transformed.train_bytes,
         train_rows=transformed.train_rows,
@@ -197,26 +200,58 @@ def _keep(history: History, key: str, answer: Answer) -> None:
 
 
 def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Transformed:
+    """Return what the newest run with these settings has transformed; if there is none, the newest run."""
+    newest: tuple[Path, str] | None = None
+    now = json.loads(config.model_dump_json(by_alias=True))
     for run in history.latest_runs(config.name, limit=20):
         graph = _folder(run, "Transform", "transform_graph")
         examples = _folder(run, "Transform", "transformed_examples")
         if graph is None or examples is None:
             continue
+        if others := _other_settings(run, now):
+            newest = newest or (graph, f"run {run.run_id}, which had other settings ({', '.join(others)})")
+            continue
         files = [path for path in (examples / SPLIT).iterdir() if path.is_file()]
         return Transformed(
-            features=features_in(
-                (graph / SCHEMA).read_text(encoding="utf-8"),
-                images=config.train.images,
-                apart=set(config.transform.apart) - set(config.transform.labels),
-            ),
+            features=_features(graph, config),
             train_files=len(files),
             train_bytes=sum(path.stat().st_size for path in files),
             train_rows=_train_rows(run),
         )
-    raise UsageError(
-        f"No run of {config.name} has transformed its data yet, so the model's inputs are not known.",
-        hint=command("run", str(workload), "--to", "Transform", output=history.output),
-    )
+    if newest is None:
+        raise UsageError(
+            f"No run of {config.name} has transformed its data yet, so the model's inputs are not known.",
+            hint=command("run", str(workload), "--to", "Transform", output=history.output),
+        )
+    graph, words = newest
+    return Transformed(features=_features(graph, config), made_otherwise=words)
+
+
+def _features(graph: Path, config: WorkloadConfig) -> tuple[PlainFeature, ...]:
+    apart = set(config.transform.apart) - set(config.transform.labels)
+    schema = (graph / SCHEMA).read_text(encoding="utf-8")
+    return features_in(schema, images=config.train.images, apart=apart)
+
+
+def _other_settings(run: RunRecord, now: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """Return the settings, of those that the transformed examples depend on, that a run had otherwise.
+
+    Args:
+        now: all settings, by section and key, as plain values.
+    """
+    if not isinstance(run.target.target, OfWorkload):
+        return []
+    try:
+        then = json.loads(run.target.target.config)
+        return [
+            f"{section}.{key}"
+            for section in ("data", "transform", "train")
+            for key, value in now[section].items()
+            # A record of an earlier version may lack keys.
+            if (section != "train" or key == "images") and then[section].get(key, value) != value
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError):  # from a damaged record
+        return []
 
 
 def _folder(run: RunRecord, node_id: str, key: str) -> Path | None:

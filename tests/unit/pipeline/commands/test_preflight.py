@@ -1,8 +1,10 @@
 """The command, with the compiling process, which is another interpreter's, replaced."""
 
 import json
+import shutil
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +16,7 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine.processes import default_jobs as processes
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.run_target import NOTHING, WorkloadRun
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 4 } } }
@@ -135,6 +138,33 @@ def test_an_answer_whose_search_was_ended_is_asked_again(preflight, asked):
     preflight("v5e-1")
 
     assert len(asked.questions) == 2
+
+
+def test_the_inputs_are_those_of_a_run_with_the_same_data_or_it_is_told(preflight, asked, tmp_path, project):
+    history = History(tmp_path)
+    [first] = history.runs()
+
+    def ran(*sets):
+        config = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets)).config()
+        target = WorkloadRun(config=config.model_dump_json(by_alias=True), output=tmp_path)
+        record = history.new_run("taxi")
+        record.target = replace(NOTHING, workload="taxi", target=target)
+        record.nodes, record.state = first.nodes, "complete"
+        history.save(record)
+        return record.run_id
+
+    def told():
+        (slice_,) = preflight("v5e-1")["slices"]
+        return [each["message"] for each in slice_["findings"] if each["rule"] == "inputs"]
+
+    ran("data.source=elsewhere.csv")
+    assert told() == []  # of the run before, of whose settings nothing is known
+    shutil.rmtree(first.folder)
+    newest = ran("data.source=another.csv", "train.images={picture: [8, 8]}")
+    [message] = told()
+    assert f"run {newest}, which had other settings (data.source, train.images)" in message
+    ran("train.epochs=3")
+    assert told() == []
 
 
 @pytest.mark.parametrize("damaged", ["", '{"step": {', "[]", '{"step": null}', "{}", "\xff"])
