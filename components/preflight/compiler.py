@@ -75,7 +75,12 @@ def run_compiler(
     """
     if question.slice.generation and question.slice.devices % question.model_parallel:
         return Unanswered("its devices cannot be divided that way")
-    path = import_path(PROJECT_ROOT, inherited="", first=import_roots, is_same_python=False)
+    path = import_path(
+        PROJECT_ROOT,
+        inherited=os.environ.get("PYTHONPATH", ""),
+        first=import_roots,
+        is_same_python=False,
+    )
     environment = {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2"}
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         file = Path(folder, "question.json")

@@ -87,6 +87,17 @@ def test_a_compiling_process_finds_an_installed_slipway(case, monkeypatch):
     assert asked == [False]
 
 
+def test_a_compiling_process_imports_from_where_the_training_does(case, tmp_path, monkeypatch):
+    (tmp_path / "python").write_text("#!/bin/sh\necho $PYTHONPATH >&2\nexit 3\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "/shared/modules")
+
+    said = run_compiler(case().question, "python", import_roots=[Path("/own")], limit_s=60.0)
+
+    assert said.reason.startswith("the compiling process ended with 3: /own:/shared/modules:")
+
+
 def test_packages_of_an_environment_are_read_without_starting_it(tmp_path):
     folder = tmp_path / "lib/python3.11/site-packages/libtpu-0.0.42.dist-info"
     folder.mkdir(parents=True)
