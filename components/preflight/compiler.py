@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 from slipway.components.errors import ComponentError
@@ -38,9 +37,15 @@ def package_versions(interpreter: Path) -> dict[str, str]:
 
     The interpreter is not started. Only packages of its own virtual environment are seen; outside one, none.
     """
-    folders = [str(path) for path in (interpreter.parent.parent / "lib").glob("python*/site-packages")]
     wanted = ("jax", "jaxlib", "keras", "libtpu", "tensorflow", "tensorflow-tpu")
-    return {each.name: each.version for each in metadata.distributions(path=folders) if each.name in wanted}
+    return {name: number for name, number in all_package_versions(interpreter).items() if name in wanted}
+
+
+def all_package_versions(interpreter: Path) -> dict[str, str]:
+    """Return the versions of all packages of an interpreter's virtual environment, by name; see above."""
+    noted = (interpreter.parent.parent / "lib").glob("python*/site-packages/*.dist-info")
+    packages = (folder.stem.partition("-") for folder in sorted(noted))
+    return {name.lower().replace("_", "-"): number for name, _, number in packages}
 
 
 def adapt_to_compiler(question: Question, compiler: str) -> Question:

@@ -18,6 +18,7 @@ from slipway.components.preflight.compiler import (
     WITH_LIBTPU,
     Unanswered,
     adapt_to_compiler,
+    all_package_versions,
     find_compiler,
     package_versions,
     run_compiler,
@@ -37,11 +38,15 @@ from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.engine.processes.default_jobs import default_jobs
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.fingerprint.data_digests import data_digests
+from slipway.pipeline.plan.named_files import named_files
+from slipway.pipeline.plan.node_fingerprints import matching_files
 from slipway.pipeline.runs import preflight_results
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.preflight_question import named_slices, own_prices, step_settings
 from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES
 
@@ -153,7 +158,7 @@ def _answers(
         return [None for _ in questions]
     asked = [adapt_to_compiler(question, compiler) for question in questions]
     root = source_root(questions[0].model)
-    keys = _keys(asked, compiler, root)
+    keys = _keys(asked, compiler, root, memo=history.digest_memo)
     kept = {key: _kept(history, key) for key in keys}
     # Without libtpu, the questions for all slices are the same.
     missing = {key: question for key, question in zip(keys, asked, strict=True) if kept[key] is None}
@@ -170,12 +175,26 @@ def _answers(
     return [new.get(key) or kept[key] for key in keys]
 
 
-def _keys(asked: Sequence[Question], compiler: str, root: Path) -> list[str]:
+def _keys(asked: Sequence[Question], compiler: str, root: Path, *, memo: Path | None) -> list[str]:
+    """Return a key for each question: equal ones have the same answer.
+
+    Like a node's result, it depends on the files that the hyperparameters name, and on the modules that the
+    model imports, wherever they are.
+
+    Args:
+        memo: the file that remembers digests of files.
+    """
     model = asked[0].model
     names = [model, "slipway.components.preflight.compile_and_measure"]
+    further = [folder for folder in import_folders() if folder not in (root, PROJECT_ROOT)]
+    named, patterns = named_files(asked[0].hyperparameters, node_type="", folders=[PROJECT_ROOT])
     parts = {
-        "code": {**source_closure(names, root=PROJECT_ROOT), **source_closure(names[:1], root=root)},
-        "compiler": {**package_versions(PROJECT_ROOT / compiler), **installed_version()},
+        "code": {
+            **source_closure(names, root=PROJECT_ROOT, further=further),
+            **source_closure(names[:1], root=root, further=further),
+        },
+        "files": data_digests([*map(Path, named), *matching_files(patterns)], base=PROJECT_ROOT, memo=memo),
+        "compiler": {**all_package_versions(PROJECT_ROOT / compiler), **installed_version()},
     }
     documents = ({**parts, "question": question.to_json()} for question in asked)
     return [hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for each in documents]

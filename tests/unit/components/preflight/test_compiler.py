@@ -10,6 +10,7 @@ from slipway.components.preflight.compiler import (
     WITH_LIBTPU,
     Unanswered,
     adapt_to_compiler,
+    all_package_versions,
     package_versions,
     run_compiler,
 )
@@ -99,11 +100,11 @@ def test_a_compiling_process_imports_from_where_the_training_does(case, tmp_path
 
 
 def test_packages_of_an_environment_are_read_without_starting_it(tmp_path):
-    folder = tmp_path / "lib/python3.11/site-packages/libtpu-0.0.42.dist-info"
-    folder.mkdir(parents=True)
-    (folder / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: libtpu\nVersion: 0.0.42\n", encoding="utf-8"
-    )
+    packages = tmp_path / "lib/python3.11/site-packages"
+    for name in ("libtpu-0.0.42", "tensorflow_tpu-2.20.0", "numpy-2.4"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
 
-    assert package_versions(tmp_path / "bin/python") == {"libtpu": "0.0.42"}
+    versions = {"libtpu": "0.0.42", "tensorflow-tpu": "2.20.0"}
+    assert package_versions(tmp_path / "bin/python") == versions
+    assert all_package_versions(tmp_path / "bin/python") == {**versions, "numpy": "2.4"}
     assert package_versions(tmp_path / "elsewhere/bin/python") == {}

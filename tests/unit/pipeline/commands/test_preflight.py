@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from slipway.components.preflight.compiler import Unanswered
-from slipway.components.preflight.question_and_answer import Answer, Compiled
+from slipway.components.preflight.question_and_answer import Answer, Compiled, Question
 from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
 from slipway.pipeline.config import WorkloadChoice, read_assignments
@@ -17,6 +17,7 @@ from slipway.pipeline.engine.processes import default_jobs as processes
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 from slipway.pipeline.runs.run_target import NOTHING, WorkloadRun
+from slipway.pipeline.wiring.preflight_question import named_slices
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 4 } } }
@@ -128,6 +129,35 @@ def test_what_was_answered_is_not_asked_again_and_what_was_not_is(preflight, ask
     assert preflight("v5e-4")["slices"][0]["findings"][-1]["rule"] == "not_compiled"
     asked.answer = None
     assert preflight("v5e-4")["slices"][0]["can_train"]
+
+
+def test_an_answer_is_of_the_files_and_modules_that_the_model_reads(tmp_path, monkeypatch):
+    vocabulary, module = tmp_path / "words.txt", tmp_path / "elsewhere/sizes.py"
+    module.parent.mkdir()
+    (tmp_path / "reading.py").write_text("import sizes\ndef build_model(features, hyperparameters): ...\n")
+    monkeypatch.setenv("PYTHONPATH", str(module.parent))
+    packages = {"jax": "1"}
+    monkeypatch.setattr(command, "all_package_versions", lambda _: packages)
+    question = Question(
+        slice=named_slices("v5e-1")[0], model="reading.build_model", features=(), label="y", batch_size=8,
+        hyperparameters={"vocabulary": str(vocabulary)},
+    )  # fmt: skip
+
+    def key():
+        return command._keys([question], ".venv-tpu/bin/python", tmp_path, memo=None)[0]
+
+    keys = [key()]
+    for change in (
+        lambda: vocabulary.write_text("a"),
+        lambda: vocabulary.write_text("b"),
+        lambda: module.write_text("N = 1"),
+        lambda: module.write_text("N = 2"),
+        lambda: packages.update({"a-layer-of-mine": "2"}),
+    ):
+        change()
+        keys.append(key())
+        assert keys[-1] == key()
+    assert len(set(keys)) == len(keys)
 
 
 def test_an_answer_whose_search_was_ended_is_asked_again(preflight, asked):
