@@ -6,12 +6,14 @@ Nothing is computed except the initial values of small weights; large weights ha
 whose generation is "" it compiles for the CPU, which shows whether XLA accepts the model, but not what it
 needs.
 
-It prints JSON: an `Answer`, or {"failed": message, "hint": ...}; before a search for the largest batch a line
-with what is known by then, since the process may be ended while it searches. What the user's code prints goes
-to stderr.
+It prints JSON: an `Answer`; {"failed": message, "hint": ...}; or {"lacks": module} if this Python lacks a
+module that the model imports, as the one that trains may not. Before a search for the largest batch it prints
+a line with what is known by then, since the process may be ended while it searches. What the user's code
+prints goes to stderr.
 """
 
 import argparse
+import importlib.util
 import inspect
 import json
 import os
@@ -61,7 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (Exception, SystemExit) as error:  # the user's code may raise anything
         from slipway.components.trainer.user_model import describe
 
-        answer = {"failed": describe(error, question.model), "hint": ""}
+        missing = missing_module(error, question.model)
+        answer = {"lacks": missing} if missing else {"failed": describe(error, question.model), "hint": ""}
     with answers:
         say(answer)
     return 0
@@ -80,6 +83,20 @@ def _prepare() -> None:
     )
 
 
+def missing_module(error: BaseException, dotted_path: str) -> str:
+    """Return the module that this Python lacks, if that is the error, and the module is no part of a package
+    that it has, nor of the user's own; else "".
+
+    Args:
+        dotted_path: of `build_model`.
+    """
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return ""
+    top = error.name.partition(".")[0]
+    is_own = top == dotted_path.partition(".")[0]
+    return "" if is_own or importlib.util.find_spec(top) is not None else top
+
+
 def answer_to(question: Question, *, before_search: Callable[[Answer], None] = lambda _: None) -> Answer:
     """Build, trace and compile the model, and return what was found.
 
@@ -89,7 +106,9 @@ def answer_to(question: Question, *, before_search: Callable[[Answer], None] = l
     Raises:
         ComponentError: `build_model` does not return a compiled model, or the model has an input that is not
             a feature.
-        Exception: anything the user's code raises, except errors of tracing, which are part of the answer.
+        ModuleNotFoundError: the model imports a module that this Python lacks.
+        Exception: anything else the user's code raises, except errors of tracing, which are part of the
+            answer.
     """
     with large_imports():
         import keras
@@ -163,6 +182,8 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
     except SlipwayError:
         raise
     except Exception as error:
+        if missing_module(error, question.model):
+            raise
         told = explain(error, question.model)
         if told.cause == "other":
             raise ComponentError(told.message, hint=told.remedy) from error
@@ -198,6 +219,8 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
     except SlipwayError:
         raise
     except Exception as error:  # the user's code, and all that it calls, may raise anything
+        if missing_module(error, question.model):
+            raise
         told = _with_a_line(explain(error, question.model), model, lines)
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
     if leaking is not None:

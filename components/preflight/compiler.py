@@ -125,6 +125,11 @@ def run_compiler(
         return _before_search(done.stdout) or Unanswered(
             f"the compiling process ended with {done.returncode}: {words[:300]}"
         )
+    if "lacks" in values:
+        return Unanswered(
+            f"{compiler}, which compiles, lacks the module {values['lacks']}, which the model imports",
+            f"install it there: {compiler} -m pip install, with the name and version of its package",
+        )
     if "failed" in values and (known := _before_search(done.stdout)):
         return known
     if "failed" in values:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.preflight import compiler
+from slipway.components.preflight.compile_and_measure import missing_module
 from slipway.components.preflight.compiler import (
     COMPILERS,
     WITH_LIBTPU,
@@ -64,6 +65,32 @@ def test_what_was_compiled_before_the_search_was_ended_is_kept(case, tmp_path, m
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
 
     assert run_compiler(case().question, "python", import_roots=[], limit_s=0.3) == known
+
+
+def test_a_module_that_only_the_compilers_python_lacks_says_nothing_about_the_model(
+    case, tmp_path, monkeypatch
+):
+    (tmp_path / "python").write_text('#!/bin/sh\necho \'{"lacks": "sklearn"}\'\n', encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=9.0)
+
+    assert isinstance(said, Unanswered)
+    assert said.reason == "python, which compiles, lacks the module sklearn, which the model imports"
+
+
+@pytest.mark.parametrize(
+    ("error", "lacks"),
+    [
+        (ModuleNotFoundError("No module named 'no_such'", name="no_such.layers"), "no_such"),
+        (ModuleNotFoundError("No module named 'json.no'", name="json.no"), ""),
+        (ModuleNotFoundError("No module named 'own.part'", name="own.part"), ""),
+        (ImportError("cannot import name", name="no_such"), ""),
+    ],
+)
+def test_a_missing_package_is_told_from_a_mistake_in_the_users_imports(error, lacks):
+    assert missing_module(error, "own.model.build_model") == lacks
 
 
 def test_a_compiling_process_may_print_what_is_no_text(case, tmp_path, monkeypatch):
