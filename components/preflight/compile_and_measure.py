@@ -146,6 +146,7 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
     from slipway.components.preflight.model_traits import traits_of
     from slipway.components.preflight.shapes import layers_of
     from slipway.components.trainer.buckets import Buckets
+    from slipway.components.trainer.compile_options import accumulate
     from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
@@ -188,8 +189,6 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
         if told.cause == "other":
             raise ComponentError(told.message, hint=told.remedy) from error
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
-    if question.accumulate_steps > 1:
-        inner_optimizer(model).gradient_accumulation_steps = question.accumulate_steps
     facts |= {
         "parameters": model.count_params(),
         "layers": layers_of(model, line_of=lines.of),
@@ -211,6 +210,11 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
         line = lines.of_compile(model)
         words = "model.compile has optimizer=None, and nothing would change the weights"
         return refused(f"{line}: {words}" if line else words, cause="other", remedy=NO_OPTIMIZER)
+    if question.accumulate_steps > 1:
+        try:
+            accumulate(inner_optimizer(model), question.accumulate_steps)
+        except ComponentError as error:
+            return refused(error.message, cause="other", remedy=error.hint)
     try:
         where = _places(model, question, lines)
         step = TrainingStep(model, features, question, where=where)

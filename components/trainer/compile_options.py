@@ -54,7 +54,7 @@ def set_step(
         )
     model.jit_compile = _uses_xla(step, devices, model)
     if step.accumulate_steps > 1:
-        _accumulate(inner_optimizer(model), step.accumulate_steps)
+        accumulate(inner_optimizer(model), step.accumulate_steps)
     if step.steps_per_execution is not None:
         model.steps_per_execution = step.steps_per_execution
     elif devices.strategy is not None or devices.backend == "torch":
@@ -111,7 +111,15 @@ def _require_plain_steps(model: Any, step: StepSettings, devices: Devices) -> No
         )
 
 
-def _accumulate(optimizer: Any, steps: int) -> None:
+def accumulate(optimizer: Any, steps: int) -> None:
+    """Have an optimizer average the gradients of several steps into one update.
+
+    Args:
+        steps: > 1.
+
+    Raises:
+        ComponentError: the optimizer has its variables already, without any to add up gradients in.
+    """
     if optimizer.built and optimizer.gradient_accumulation_steps != steps:
         raise ComponentError(
             f"train.accumulate_steps is {steps}, but build_model returns a model whose optimizer has its "

@@ -419,7 +419,7 @@ def a_train_step_of_any_backend_under_tensorflow(features, _):
     return _of_any(features)
 
 
-@right(ERROR, says="judged_models.py, line", remedy='optimizer="adam"')
+@right(ERROR, says="judged_models.py, line", remedy='optimizer="adam"', settings={"accumulate_steps": 4})
 def no_optimizer(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), optimizer=None)
