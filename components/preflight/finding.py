@@ -47,6 +47,7 @@ class Evidence:
         training_interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
         data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
         tpu_region: the region where the slice is to be rented; "" if unknown.
+        searched: the value that is judged of each hyperparameter that is searched, by name.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         step_s: the estimated least time of a step; None if unknown.
     """
@@ -66,5 +67,6 @@ class Evidence:
     training_interpreter: str = ""
     data_regions: Mapping[str, str] = field(default_factory=dict)
     tpu_region: str = ""
+    searched: Mapping[str, object] = field(default_factory=dict)
     steps_per_execution: int = 1
     step_s: float | None = None

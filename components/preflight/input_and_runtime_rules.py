@@ -30,6 +30,17 @@ def _inputs(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def _search(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.searched:
+        values = ", ".join(f"{name}: {value}" for name, value in evidence.searched.items())
+        yield Finding(
+            rule="search",
+            severity="note",
+            message=f"tune.search tries other values, too; what is said here is of {{{values}}}",
+            remedy="--set tune=null judges those of train.hyperparameters, whichever are set there",
+        )
+
+
 def _rows(evidence: Evidence) -> Iterator[Finding]:
     asked, rows = evidence.question, evidence.train_rows
     if rows is None or asked.batch_size <= rows:  # the training refuses this, too
@@ -155,6 +166,7 @@ def _wide_integers(evidence: Evidence) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _inputs,
+    _search,
     _rows,
     _files,
     _small_files,

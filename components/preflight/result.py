@@ -46,8 +46,17 @@ class Preflight:
 
     @property
     def stopping(self) -> tuple[Finding, ...]:
-        """The findings that mean that no training is possible: the step does not compile, or does not fit."""
-        return tuple(each for verdict in self.verdicts for each in verdict.findings if each.rule in STOPPING)
+        """The findings that mean that no training is possible: the step does not compile, or does not fit.
+
+        A step of hyperparameters that are searched may fit with others.
+        """
+        return tuple(
+            each
+            for verdict in self.verdicts
+            for rules in [{found.rule for found in verdict.findings}]
+            for each in verdict.findings
+            if each.rule in STOPPING and not (each.rule == "does_not_fit" and "search" in rules)
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return plain data."""

@@ -26,6 +26,7 @@ class Training:
         interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
         data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
         tpu_region: the region where the slice is to be rented; "" if unknown.
+        searched: the value that is judged of each hyperparameter that is searched, by name.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.
     """
@@ -41,6 +42,7 @@ class Training:
     interpreter: str = ""
     data_regions: Mapping[str, str] = field(default_factory=dict)
     tpu_region: str = ""
+    searched: Mapping[str, object] = field(default_factory=dict)
     steps_per_execution: int = 1
     prices: Mapping[str, Price] = field(default_factory=dict)
 
@@ -87,6 +89,7 @@ def judge(
         training_interpreter=training.interpreter,
         data_regions=training.data_regions,
         tpu_region=training.tpu_region,
+        searched=training.searched,
         steps_per_execution=training.steps_per_execution,
         step_s=estimated.step_s if estimated else None,
     )

@@ -47,7 +47,12 @@ from slipway.pipeline.runs.record import RunRecord, write_json
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.import_folders import import_folders
-from slipway.pipeline.wiring.preflight_question import named_slices, own_prices, step_settings
+from slipway.pipeline.wiring.preflight_question import (
+    named_slices,
+    own_prices,
+    searched_values,
+    step_settings,
+)
 from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES
 
 DEFAULT_SLICE = "v5e-8"
@@ -116,6 +121,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         train_bytes=transformed.train_bytes,
         train_rows=transformed.train_rows,
         input_cache=config.train.input.cache,
+        searched=searched_values(config),
         steps_per_execution=config.train.steps_per_execution or 1,
         prices=prices,
     )

@@ -55,7 +55,7 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
     train = config.train
     return {
         "model": train.model,
-        "hyperparameters": train.hyperparameters,
+        "hyperparameters": {**train.hyperparameters, **searched_values(config)},
         "label": config.transform.label,
         "batch_size": train.batch_size,
         "precision": train.precision,
@@ -64,6 +64,19 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
         "layout": train.layout,
         **({"is_weighted": True} if config.transform.weight or train.class_weights else {}),
         **({"bucket_by_length": train.input.bucket_by_length} if train.input.bucket_by_length else {}),
+    }
+
+
+def searched_values(config: WorkloadConfig) -> dict[str, Any]:
+    """Return the value that is judged of each hyperparameter that `tune` searches; any may be trained.
+
+    It is that of `train.hyperparameters`; of one that is not there, which only the search gives, the first.
+    """
+    search = config.tune.search if config.tune else {}
+    given = config.train.hyperparameters
+    return {
+        name: given.get(name, entry.choices[0] if entry.choices else entry.low)
+        for name, entry in search.items()
     }
 
 
@@ -87,6 +100,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "tpu_region": config.cloud.vertex.region or "",
         "prices": {name: asdict(price) for name, price in own_prices(config).items()},
         **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
+        **({"searched": searched} if (searched := searched_values(config)) else {}),
         **({"steps_per_execution": steps} if (steps := config.train.steps_per_execution or 1) > 1 else {}),
     }
     layout = {pattern: list(axes) for pattern, axes in config.train.layout.items()}

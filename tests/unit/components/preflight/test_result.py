@@ -74,6 +74,18 @@ def test_only_a_step_that_does_not_compile_or_fit_stops_a_run(result, step, rule
     assert [each.rule for each in result(step=step, backend="torch").stopping] == rules
 
 
+@pytest.mark.parametrize(("searched", "rules"), [({}, ["does_not_fit"]), ({"units": 64}, [])])
+def test_values_that_a_search_may_replace_stop_no_run_for_lack_of_memory(case, searched, rules):
+    made = case(step=Compiled(batch_size=1024, error="Ran out", is_out_of_memory=True))
+
+    verdict = judge(made.question, made.answer, Training(backend="jax", epochs=1, searched=searched))
+
+    assert not verdict.can_train
+    result = Preflight(workload="taxi", verdicts=(verdict,), made_at=AT)
+    assert [each.rule for each in result.stopping] == rules
+    assert ("what is said here is of {units: 64}" in result.text()) == bool(searched)
+
+
 def test_nothing_is_recommended_where_nothing_can_train(result):
     found = result(step=Compiled(batch_size=1024, error="no strings"))
 

@@ -49,3 +49,17 @@ def test_where_the_input_is_kept_is_told_if_the_workload_says_it(project):
     assert training("train.input.cache=file")["input_cache"] == "file"
     assert "steps_per_execution" not in training("train.steps_per_execution=1")
     assert training("train.steps_per_execution=4")["steps_per_execution"] == 4
+
+
+def test_a_hyperparameter_that_only_the_search_gives_has_its_first_value(project):
+    file = project / "workloads" / "taxi" / "workload.yaml"
+    search = (
+        "{hidden_units: {choices: [[64], [128]]}, dropout: {low: 0.1, high: 0.5}, "
+        "learning_rate: {low: 1, high: 2}}"
+    )
+    sets = [f"tune={{search: {search}}}", "train.hyperparameters={learning_rate: 0.1}", "train.tpu=v5e-8"]
+    config = load_workload(file, sets=read_assignments(sets), root=project)
+
+    values = {"hidden_units": [64], "dropout": 0.1, "learning_rate": 0.1}
+    assert step_settings(config)["hyperparameters"] == values
+    assert from_parameter(node_settings(config)["training"])["searched"] == values
