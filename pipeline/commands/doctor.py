@@ -176,7 +176,14 @@ def _interpreters(*, deep: bool) -> Iterator[Finding]:
                 remedy="make jax, to train with train.backend: jax",
             )  # fmt: skip
             continue
-        backends = _ask(python, _VERSIONS, _ASK_LIMIT_S)
+        backends = _ask(python, _VERSIONS, _ASK_LIMIT_S).get("backends")
+        if backends is None:
+            yield Finding(
+                group="interpreters that train", name=name, state="none",
+                found=f"{python}: fails, or does not answer within {_ASK_LIMIT_S:g} s",
+                remedy=f"see why: {python} -c 'import keras'",
+            )  # fmt: skip
+            continue
         found = ", ".join(f"{each} {version}" for each, version in backends.items()) or "no backend"
         yield Finding(group="interpreters that train", name=name, state="ok", found=f"{python}: {found}")
         if deep:
@@ -330,7 +337,7 @@ for name, packages in {"tensorflow": ("tensorflow", "tensorflow-tpu", "tensorflo
             found.setdefault(name, m.version(package))
         except m.PackageNotFoundError:
             pass
-print(json.dumps(found))
+print(json.dumps({"backends": found}))
 """
 _DEVICES = {
     "tensorflow": "import json, tensorflow as tf\n"

@@ -96,10 +96,26 @@ def test_key_in_place_of_the_path_of_its_file_is_not_repeated():
 
 
 def test_an_interpreter_that_does_not_start_is_reported_with_its_remedy(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "_ask", lambda python, code, _: {"torch": "2"} if "importlib" in code else {})
+    monkeypatch.setattr(
+        doctor, "_ask", lambda python, code, _: {"backends": {"torch": "2"}} if "importlib" in code else {}
+    )
     found = named(examine(tmp_path, {}, deep=True), "this one, torch")
     assert [(each.state, each.found) for each in found] == [("missing", "does not start")]
     assert "import torch" in found[0].remedy
+
+
+def test_an_interpreter_that_fails_is_not_said_to_have_no_backend(tmp_path, monkeypatch):
+    (tmp_path / ".venv-jax/bin").mkdir(parents=True)
+    python = tmp_path / ".venv-jax/bin/python"
+    python.write_text("#!/bin/sh\nexit 127\n", encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setattr(doctor, "PROJECT_ROOT", tmp_path)
+
+    mine, second = doctor._interpreters(deep=False)
+
+    assert (mine.state, "keras" in mine.found) == ("ok", True)
+    assert (second.state, second.found) == ("none", f"{python}: fails, or does not answer within 5 s")
+    assert str(python) in second.remedy
 
 
 def test_nothing_is_called_missing_without_a_remedy():
