@@ -16,7 +16,16 @@ RUNTIME_REMEDIES = {
     "tensorflow": "on Vertex AI use the image of `make image TARGET=training-tpu-tensorflow`; elsewhere a "
     "Python with the packages of requirements-tpu-tensorflow.lock",
 }
-_CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia": "asia"}
+_CONTINENTS = {"us": "us", "eu": "europe", "asia": "asia"}
+_PAIRS = {
+    "nam4": ("us-central1", "us-east1"),
+    "eur4": ("europe-north1", "europe-west4"),
+    "eur5": ("europe-west1", "europe-west2"),
+    "eur7": ("europe-west2", "europe-west3"),
+    "eur8": ("europe-west3", "europe-west6"),
+    "asia1": ("asia-northeast1", "asia-northeast2"),
+}
+"""The regions of locations of buckets that stand for two. Source: documentation of Cloud Storage."""
 
 
 def _inputs(evidence: Evidence) -> Iterator[Finding]:
@@ -102,15 +111,17 @@ def _region(evidence: Evidence) -> Iterator[Finding]:
                 severity="warning",
                 message=f"{address} is in {region}, but the slice is requested in {evidence.tpu_region}: "
                 "data is read across regions, which is slow and costs money",
-                remedy=f"a bucket in {evidence.tpu_region}, or a slice in {region.lower()}",
+                remedy=f"a bucket in {evidence.tpu_region}, or a slice in "
+                + " or ".join(_PAIRS.get(region.lower(), (region.lower(),))),
             )
 
 
 def _covers(place: str, region: str) -> bool:
     """Return True if a bucket's location (US-CENTRAL1, EU, NAM4) is or contains a region (us-central1)."""
     place = place.lower()
-    wide = place if "-" in place else place.rstrip("0123456789")
-    return place == region or region.startswith(f"{_CONTINENTS.get(wide, wide)}-")
+    if place in _PAIRS:
+        return region in _PAIRS[place]
+    return place == region or region.startswith(f"{_CONTINENTS.get(place, place)}-")
 
 
 def _runtime(evidence: Evidence) -> Iterator[Finding]:

@@ -293,6 +293,13 @@ def test_layers_are_named_with_the_line_that_made_them(case):
     assert told["float64"].startswith("wide (model.py, line 4): ")
 
 
+def test_a_bucket_in_two_regions_covers_no_third(case):
+    (found,) = findings(case(data_regions={"gs://trips": "NAM4"}, tpu_region="us-west4"))
+
+    assert found.rule == "region"
+    assert found.remedy == "a bucket in us-west4, or a slice in us-central1 or us-east1"
+
+
 def test_nothing_is_said_of_regions_that_are_not_known(case):
     assert findings(case(data_regions={"gs://trips": "EU"})) == ()
 
