@@ -25,6 +25,7 @@ class Devices:
         prefetch_to_device: called with a tf.data dataset; returns one whose next elements are on the device
             before they are requested. The same dataset on a CPU, and where Keras or a strategy prefetches.
         min_over_hosts: returns the minimum of a number over all hosts, each of which must call it.
+        sum_over_hosts: returns the sum of a number over all hosts, likewise.
         passed_over: what "auto" would have preferred, and why it was not used.
     """
 
@@ -39,6 +40,7 @@ class Devices:
     check_layout: Callable[[Any], str] = lambda _model: ""
     prefetch_to_device: Callable[[Any], Any] = lambda batches: batches
     min_over_hosts: Callable[[int], int] = lambda number: number
+    sum_over_hosts: Callable[[int], int] = lambda number: number
     passed_over: tuple[str, ...] = ()
 
     @property

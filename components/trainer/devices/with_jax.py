@@ -75,7 +75,8 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         replicas=len(names) // shared,
         hosts=hosts,
         has_bfloat16=cpu_has_bfloat16() if kind == "cpu" else True,
-        min_over_hosts=_min_over_hosts if hosts.count > 1 else int,
+        min_over_hosts=(lambda number: min(_of_all_hosts(number))) if hosts.count > 1 else int,
+        sum_over_hosts=(lambda number: sum(_of_all_hosts(number))) if hosts.count > 1 else int,
         check_layout=lambda model: require_layout(model, settings.layout) if shared > 1 else "",
     )
 
@@ -143,12 +144,12 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
     return f"each device holds {held:,.0f} of the model's {total:,} numbers"
 
 
-def _min_over_hosts(number: int) -> int:
-    """Return the minimum of the numbers that all hosts pass; waits for them."""
+def _of_all_hosts(number: int) -> list[int]:
+    """Return the numbers that all hosts pass; waits for them."""
     import numpy as np
     from jax.experimental import multihost_utils
 
-    return int(multihost_utils.process_allgather(np.int64(number)).min())
+    return [int(each) for each in multihost_utils.process_allgather(np.int64(number))]
 
 
 def _share(variable: Any) -> float:

@@ -206,7 +206,14 @@ class StreamedExamples:
         self._own, self._label_ranges = count_records(self._files, labels, weight)
         # All hosts take as many steps as the host with the fewest examples can.
         self.full_batches = devices.min_over_hosts(self._own // self._window.batch_size)
-        self.count = self._own * hosts.count
+        self.count = devices.sum_over_hosts(self._own)
+        if hosts.count > 1 and not self.full_batches:
+            raise ComponentError(
+                f"one of the {hosts.count} hosts has less than its share of a batch, "
+                f"{self._window.batch_size}, of the {self.count:,} examples",
+                hint="a smaller train.batch_size, files of equal size, or train.input.cache: memory or file, "
+                "where each host takes its part of all rows",
+            )
         self._is_static = devices.is_distributed or devices.has_static_shapes_only
         self.needed = job.batch_size if self._is_static else 1
         by = f" by {hosts.count} hosts" if hosts.count > 1 else ""

@@ -65,9 +65,13 @@ def test_hosts_hold_the_examples_in_memory_if_all_of_them_can(opened):
 
     def least(number, other):
         asked.append(number)
-        return min(number, other)
+        return min(number, other) if len(asked) < 3 else number  # then it is of full batches
 
-    two = replace(CPU, hosts=Hosts(index=0, count=2, coordinator="host:1"))
+    two = replace(
+        CPU,
+        hosts=Hosts(index=0, count=2, coordinator="host:1"),
+        sum_over_hosts=lambda number: 2 * number,
+    )
     for other, words in ((1, "50 examples in memory"), (0, "50 examples streamed")):
         found, _ = opened(
             cache="auto",
@@ -85,6 +89,23 @@ def test_order_of_streamed_rows_is_named_by_the_hosts_that_share_the_files(opene
     )
     assert opened(cache="none")[0].order != opened(cache="none", devices=two)[0].order
     assert opened(cache="file")[0].order == opened(cache="file", devices=two)[0].order
+
+
+def test_streamed_rows_are_those_of_all_hosts_whose_files_may_differ(opened):
+    def two(of_the_other):
+        return replace(
+            CPU,
+            hosts=Hosts(index=0, count=2, coordinator="host:1"),
+            min_over_hosts=lambda number: min(number, of_the_other // 8),
+            sum_over_hosts=lambda number: number + of_the_other,
+        )
+
+    found, _ = opened(cache="none", devices=two(20))
+    assert (found.count, found.full_batches) == (found._own + 20, 2)
+    with pytest.raises(
+        ComponentError, match="one of the 2 hosts has less than its share of a batch, 8, of the"
+    ):
+        opened(cache="none", devices=two(7))
 
 
 @pytest.mark.parametrize(("cache", "needed"), [("memory", 8), ("file", 8), ("none", 16)])
