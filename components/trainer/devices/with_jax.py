@@ -131,6 +131,8 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
                 hint="a pattern must match the whole path, as '.*dense.*kernel'",
             )
         for each in matched:
+            if each.path in layout and each.path != pattern:
+                continue  # Keras takes a path that is written out before all patterns
             if len(each.shape) != len(axes):
                 raise ComponentError(
                     f"train.layout: {pattern!r} names {len(axes)} dimensions, but {each.path} "

@@ -1,5 +1,6 @@
 """Devices with JAX, against a double of what only a machine with a GPU has: the platforms that it is told."""
 
+import math
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices import with_jax
 from slipway.components.trainer.devices.hosts import Hosts
-from slipway.components.trainer.devices.with_jax import open_devices
+from slipway.components.trainer.devices.with_jax import open_devices, require_layout
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 
@@ -88,3 +89,22 @@ def test_process_that_is_the_only_host_just_ends(monkeypatch):
     assert not with_jax.is_one_of_several_hosts()
     with pytest.raises(SystemExit, match="1"):
         with_jax.leave(1)
+
+
+def variable(path, shape, held):
+    part = SimpleNamespace(index=path, data=SimpleNamespace(shape=held, size=math.prod(shape)))
+    return SimpleNamespace(path=path, shape=shape, value=SimpleNamespace(addressable_shards=[part]))
+
+
+def test_a_variable_that_the_layout_writes_out_is_an_exception_from_its_patterns():
+    model = SimpleNamespace(
+        variables=[variable("a/kernel", (8, 8), (8, 4)), variable("b/kernel", (8, 8), (8, 8))],
+        trainable_variables=[],
+    )
+    layout = {".*kernel": (None, "model")}
+
+    with pytest.raises(ComponentError, match="b/kernel is not divided"):
+        require_layout(model, layout)
+    words = require_layout(model, {**layout, "b/kernel": (None, None)})
+
+    assert words == "each device holds 96 of the model's 128 numbers"
