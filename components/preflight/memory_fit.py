@@ -1,7 +1,8 @@
 """Decides whether a training step fits into a device's memory; nothing else decides that. Pure.
 
-The compiler's own verdict counts: a program that it accepts fits, and one that it refuses for lack of memory
-does not. A step whose variables alone exceed the memory need not be compiled.
+The compiler's own verdict counts: a program that it refuses for lack of memory does not fit, and one that it
+accepts does if it leaves room for the next batch. A step whose variables alone exceed the memory need not be
+compiled.
 """
 
 import re
@@ -66,6 +67,22 @@ def state_shortage(state_bytes: int, available_bytes: int) -> Shortage | None:
     """
     if 0 < available_bytes < state_bytes:
         return Shortage(state_bytes, available_bytes)
+    return None
+
+
+def next_batch_shortage(held_bytes: int, batch_bytes: int, available_bytes: int) -> Shortage | None:
+    """Return the shortage of a step that fits by itself, but not beside the next batch; None if both fit.
+
+    A training has the next batch on the device while a step runs: Keras 3.15 on JAX transfers it before the
+    step that is called is done (`JAXEpochIterator`), and so does TensorFlow's `TPUStrategy`.
+
+    Args:
+        held_bytes: of the program, see above, on one device.
+        batch_bytes: the size of a batch on one device.
+        available_bytes: the memory that the compiler may use; 0 if unknown.
+    """
+    if 0 < available_bytes < held_bytes + batch_bytes:
+        return Shortage(held_bytes + batch_bytes, available_bytes)
     return None
 
 

@@ -5,12 +5,12 @@ libtpu describes the devices, so that no TPU is needed. Needs JAX.
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.preflight.memory_fit import state_shortage
+from slipway.components.preflight.memory_fit import next_batch_shortage, state_shortage
 from slipway.components.preflight.program_costs import program_costs, refusal
 from slipway.components.preflight.question_and_answer import Compiled, MeshAxis, Question, Slice
 from slipway.components.preflight.torus import span
@@ -81,12 +81,24 @@ class TrainingStep:
                 place_of=lambda operation: place_of(operation, traced.jaxpr.jaxpr, self._where),
             )
         compile_s = time.monotonic() - began
-        return program_costs(
+        costs = program_costs(
             program,
             batch_size=batch_size,
             where=self._question.slice,
             devices=self._mesh.devices.flat,
             layers=layers,
+            compile_s=compile_s,
+        )
+        batch_bytes = _device_bytes(jax.tree.leaves(self._batch(batch_size)))
+        short = next_batch_shortage(costs.peak_bytes, batch_bytes, costs.available_bytes)
+        if short is None:
+            return costs
+        return Compiled(
+            batch_size=batch_size,
+            error="it fits, but not beside the next batch, which is loaded meanwhile",
+            is_out_of_memory=True,
+            peak_bytes=short.needed_bytes,
+            available_bytes=short.available_bytes,
             compile_s=compile_s,
         )
 
@@ -125,10 +137,7 @@ class TrainingStep:
     @property
     def state_bytes(self) -> int:
         """The size of all variables on one device; `layout_fault` must be None."""
-        variables = [each for group in self._state() for each in group]
-        return sum(
-            math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in variables
-        )
+        return _device_bytes([each for group in self._state() for each in group])
 
     def _batch(self, batch_size: int) -> Any:
         import jax
@@ -178,6 +187,11 @@ class TrainingStep:
         from jax.sharding import NamedSharding, PartitionSpec
 
         return NamedSharding(self._mesh, PartitionSpec(*axes))
+
+
+def _device_bytes(arrays: Iterable[Any]) -> int:
+    """Return the size of what one device has of arrays, of which the shapes are known."""
+    return sum(math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in arrays)
 
 
 def _mesh(question: Question) -> Any:

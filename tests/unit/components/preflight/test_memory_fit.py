@@ -4,7 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from slipway.components.preflight.memory_fit import Shortage, held_bytes, shortage, state_shortage
+from slipway.components.preflight.memory_fit import (
+    Shortage,
+    held_bytes,
+    next_batch_shortage,
+    shortage,
+    state_shortage,
+)
 
 GIB = 2**30
 
@@ -61,3 +67,11 @@ def test_variables_beyond_the_memory_are_a_shortage_and_nothing_is_said_of_what_
     state, available, found
 ):
     assert state_shortage(state, available) == found
+
+
+@pytest.mark.parametrize(
+    ("held", "batch", "available", "found"),
+    [(15, 2, 16, Shortage(17, 16)), (14, 2, 16, None), (15, 2, 0, None)],
+)
+def test_a_step_fits_if_it_does_beside_the_next_batch(held, batch, available, found):
+    assert next_batch_shortage(held, batch, available) == found
