@@ -15,6 +15,9 @@ FEWEST = 3
 """The minimum number of rows of one kind and bound from which an expected time is derived."""
 FAR_SHORTER = 0.1
 """A step whose least time is below this share of the shortest row's is not comparable to any row."""
+LEAST_ATTENTION = 0.1
+"""A model whose attention has a smaller share of the operations with weights is like no row of the table: of
+these, Llama 3.1 70B has the smallest, 0.17."""
 UNLIKE_ALL = {
     "callback": "they call no host",
     "fast": "a fast look counts the operations and bytes of another program",
@@ -93,9 +96,14 @@ def kind_of(layers: Sequence[Layer]) -> Kind | None:
     if any(word in each.kind for each in layers for word in words):
         return None
     work = [(each.kind, operations(each)) for each in layers if each.kind != "Embedding"]
+    whole = sum(size for _, size in work)
     convolutions = sum(size for kind, size in work if kind.startswith("Conv"))
     has_attention = any("Attention" in kind for kind, _ in work)
-    if has_attention == (convolutions > 0.5 * sum(size for _, size in work)):
+    if has_attention == (convolutions > 0.5 * whole):
+        return None
+    # Keras' layers of attention are made of EinsumDense; others may have weights of their own.
+    attention = sum(size for kind, size in work if kind == "EinsumDense" or "Attention" in kind)
+    if has_attention and attention < LEAST_ATTENTION * whole:
         return None
     return "attention" if has_attention else "convolution"
 

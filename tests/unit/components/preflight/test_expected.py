@@ -25,7 +25,7 @@ CONVOLUTIONS = (
 ATTENTION = (
     Layer(name="tokens", kind="Embedding", matrices=((30000, 512),)),
     Layer(name="looks_back", kind="MultiHeadAttention"),
-    Layer(name="query", kind="EinsumDense", matrices=((512, 8, 64),)),
+    Layer(name="query", kind="EinsumDense", matrices=((512, 8, 64),), positions=128),
     Layer(name="wide", kind="Dense", matrices=((512, 2048),), positions=128),
 )
 DENSE = (Layer(name="wide", kind="Dense", matrices=((4096, 4096),)),)
@@ -74,6 +74,7 @@ def test_a_faster_chip_in_the_table_of_chips_changes_what_is_expected(monkeypatc
         (DENSE, None),
         ((), None),
         ((*CONVOLUTIONS, *ATTENTION), None),
+        ((Layer(name="wider", kind="Dense", matrices=((4096, 8192),), positions=128), *ATTENTION), None),
         ((*CONVOLUTIONS, Layer(name="each", kind="DepthwiseConv2D")), None),
         ((*ATTENTION, Layer(name="reads", kind="LSTM", matrices=((64, 256),))), None),
     ],
