@@ -24,6 +24,7 @@ from slipway.components.preflight.result import Preflight as Result
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
 from slipway.components.preflight.verdict import Training, judge
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
+from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.user_model import source_root
 from slipway.schemas.artifacts import PreflightReport
 
@@ -79,6 +80,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     )
     known = replace(
         Training.from_json(from_parameter(training)),
+        has_own_loop=has_custom_loop(model),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),
         train_rows=split_rows(statistics, SPLIT.removeprefix("Split-")),

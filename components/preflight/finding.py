@@ -48,6 +48,8 @@ class Evidence:
         data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
         tpu_region: the region where the slice is to be rented; "" if unknown.
         searched: the value that is judged of each hyperparameter that is searched, by name.
+        blow_up_trials: `train.blow_up.trials`.
+        has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         step_s: the estimated least time of a step; None if unknown.
     """
@@ -69,4 +71,6 @@ class Evidence:
     tpu_region: str = ""
     searched: Mapping[str, object] = field(default_factory=dict)
     steps_per_execution: int = 1
+    blow_up_trials: int = 0
+    has_own_loop: bool = False
     step_s: float | None = None

@@ -50,6 +50,18 @@ def _search(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def _hosts(evidence: Evidence) -> Iterator[Finding]:
+    where = evidence.question.slice
+    if where.hosts > 1 and evidence.blow_up_trials:  # the training refuses this, too
+        yield Finding(
+            rule="hosts",
+            severity="error",
+            message=f"train.blow_up.trials ({evidence.blow_up_trials}) must be 0 on several hosts, and "
+            f"{where.name} has {where.hosts}: each would notice a blown-up loss at another step",
+            remedy="--set train.blow_up.trials=0; a training that blows up then stops",
+        )
+
+
 def _rows(evidence: Evidence) -> Iterator[Finding]:
     asked, rows = evidence.question, evidence.train_rows
     if rows is None or asked.batch_size <= rows:  # the training refuses this, too
@@ -179,6 +191,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _inputs,
     _search,
     _rows,
+    _hosts,
     _files,
     _small_files,
     _region,

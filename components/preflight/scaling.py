@@ -80,12 +80,12 @@ def generations(verdicts: Sequence[SliceVerdict]) -> dict[str, list[SliceVerdict
     """Return the verdicts that can be compared, by generation, where there are several.
 
     Errors that do not change the step (those of another backend, too few files, which more shards mend, too
-    few examples) do not matter; a batch that a slice cannot divide does.
+    few examples, settings for one host) do not matter; a batch that a slice cannot divide does.
     """
     found: dict[str, list[SliceVerdict]] = {}
     for each in verdicts:
         wrong = {finding.rule for finding in each.findings if finding.severity == "error"}
-        if each.estimate is not None and wrong <= {*OF_THE_BACKEND, "files", "rows"}:
+        if each.estimate is not None and wrong <= {*OF_THE_BACKEND, "files", "hosts", "rows"}:
             found.setdefault(each.question.slice.generation, []).append(each)
     return {generation: each for generation, each in found.items() if len(each) > 1}
 

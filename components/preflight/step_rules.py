@@ -52,6 +52,15 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
             remedy="--set train.backend=jax, or leave it at its default",
         )
         return
+    if evidence.backend == "tensorflow" and evidence.has_own_loop:
+        yield Finding(
+            rule="backend",
+            severity="error",
+            message="the model's module runs its own steps in fit(model, data, context), which gets whole "
+            "batches, and TensorFlow divides those of a TPU in Keras' own fit only",
+            remedy="--set train.backend=jax, or a train_step of the model's own class",
+        )
+        return
     # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
     if evidence.backend == "torch" or (
         evidence.backend == "tensorflow" and (not evidence.has_tensorflow or hosts > 1)

@@ -27,6 +27,8 @@ class Training:
         data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
         tpu_region: the region where the slice is to be rented; "" if unknown.
         searched: the value that is judged of each hyperparameter that is searched, by name.
+        blow_up_trials: `train.blow_up.trials`.
+        has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.
     """
@@ -44,6 +46,8 @@ class Training:
     tpu_region: str = ""
     searched: Mapping[str, object] = field(default_factory=dict)
     steps_per_execution: int = 1
+    blow_up_trials: int = 0
+    has_own_loop: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict)
 
     @classmethod
@@ -91,6 +95,8 @@ def judge(
         tpu_region=training.tpu_region,
         searched=training.searched,
         steps_per_execution=training.steps_per_execution,
+        blow_up_trials=training.blow_up_trials,
+        has_own_loop=training.has_own_loop,
         step_s=estimated.step_s if estimated else None,
     )
     rows = training.train_rows

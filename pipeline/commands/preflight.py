@@ -32,6 +32,7 @@ from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.source_closure import source_closure
 from slipway.components.store_address import GS
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
+from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.features import PlainFeature
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
@@ -122,6 +123,8 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         train_rows=transformed.train_rows,
         input_cache=config.train.input.cache,
         searched=searched_values(config),
+        blow_up_trials=config.train.blow_up.trials,
+        has_own_loop=has_custom_loop(config.train.model),
         steps_per_execution=config.train.steps_per_execution or 1,
         prices=prices,
     )

@@ -100,6 +100,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "tpu_region": config.cloud.vertex.region or "",
         "prices": {name: asdict(price) for name, price in own_prices(config).items()},
         **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
+        **({"blow_up_trials": trials} if (trials := config.train.blow_up.trials) else {}),
         **({"searched": searched} if (searched := searched_values(config)) else {}),
         **({"steps_per_execution": steps} if (steps := config.train.steps_per_execution or 1) > 1 else {}),
     }

@@ -101,7 +101,7 @@ def test_a_loop_of_ones_own_is_neither_judged_nor_refused(preflight, asked, tmp_
     text = "def build_model(features, hyperparameters): ...\ndef fit(model, data, context): ...\n"
     (tmp_path / "looping.py").write_text(text)
 
-    (slice_,) = preflight("v5e-4", sets=["train.model=looping.build_model"])["slices"]
+    (slice_,) = preflight("v5e-4", sets=["train.model=looping.build_model", "train.backend=jax"])["slices"]
 
     assert asked.questions == []
     [found] = [each for each in slice_["findings"] if each["rule"] == "not_compiled"]
