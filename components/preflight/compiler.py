@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,8 @@ from slipway.components.project import PROJECT_ROOT
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
 """Interpreters that can compile, in order of preference; only the first has libtpu."""
+
+_OTHERS = re.compile(r"^\s*include-system-site-packages\s*=\s*true", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,16 @@ def package_versions(interpreter: Path) -> dict[str, str]:
     """
     wanted = ("jax", "jaxlib", "keras", "libtpu", "tensorflow", "tensorflow-tpu")
     return {name: number for name, number in all_package_versions(interpreter).items() if name in wanted}
+
+
+def runtime_versions(interpreter: Path) -> dict[str, str] | None:
+    """Return what `package_versions` does; None if not all packages of the interpreter are seen.
+
+    That is outside a virtual environment, and in one that also has the packages of the system's Python.
+    """
+    settings = interpreter.parent.parent / "pyvenv.cfg"
+    has_others = settings.is_file() and _OTHERS.search(settings.read_text(encoding="utf-8", errors="replace"))
+    return None if has_others or not all_package_versions(interpreter) else package_versions(interpreter)
 
 
 def all_package_versions(interpreter: Path) -> dict[str, str]:

@@ -20,8 +20,8 @@ from slipway.components.preflight.compiler import (
     adapt_to_compiler,
     all_package_versions,
     find_compiler,
-    package_versions,
     run_compiler,
+    runtime_versions,
 )
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.question_and_answer import Answer, Question
@@ -113,7 +113,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
     training = Training(
         backend=config.train.backend,
         epochs=config.train.epochs,
-        runtime=package_versions(interpreter) or None,
+        runtime=runtime_versions(interpreter),
         interpreter=config.train.interpreter or "",
         data_regions=_data_regions(config),
         tpu_region=config.cloud.vertex.region or "",

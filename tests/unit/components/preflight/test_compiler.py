@@ -14,6 +14,7 @@ from slipway.components.preflight.compiler import (
     all_package_versions,
     package_versions,
     run_compiler,
+    runtime_versions,
 )
 
 
@@ -135,3 +136,14 @@ def test_packages_of_an_environment_are_read_without_starting_it(tmp_path):
     assert package_versions(tmp_path / "bin/python") == versions
     assert all_package_versions(tmp_path / "bin/python") == {**versions, "numpy": "2.4"}
     assert package_versions(tmp_path / "elsewhere/bin/python") == {}
+
+
+def test_what_a_python_lacks_is_known_only_if_all_its_packages_are_seen(tmp_path):
+    python = tmp_path / "bin/python"
+    assert runtime_versions(python) is None
+    (tmp_path / "lib/python3.11/site-packages/torch-2.9.dist-info").mkdir(parents=True)
+    assert runtime_versions(python) == {}
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
+    assert runtime_versions(python) == {}
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = true\n")
+    assert runtime_versions(python) is None
