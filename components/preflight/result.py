@@ -90,14 +90,26 @@ class Preflight:
         elif best is not None:
             name = best.question.slice.name
             keys = " ".join(f"--set {key}={value}" for key, value in self._keys(best).items())
-            why = "cheapest at roofline speed of those" if len(self.verdicts) > 1 else "the slice"
             rent = advice.renting(best, workload=self.workload, region=self.region)
             lines += [
-                f"take {name}, {why} that can train it: {keys}",
+                f"take {name}, {self._why(best)} that can train it: {keys}",
                 f"job.yaml for Vertex AI: {rent['job']}",
                 f"  {rent['command']}",
             ]
         return "\n".join([*lines, WARNING])
+
+    def _why(self, best: advice.SliceVerdict) -> str:
+        """Say what the recommended slice is, of those that can be rented."""
+        priced = [
+            each.estimate.price is not None
+            for each in self.verdicts
+            if each.estimate and each.can_train and each.question.slice.machine
+        ]
+        if len(self.verdicts) == 1:
+            return "the slice"
+        if best.estimate is None or best.estimate.price is None:
+            return "the smallest of those (no price is known)"
+        return "cheapest at roofline speed of those" + ("" if all(priced) else " with a known price")
 
     @property
     def _months(self) -> list[str]:

@@ -45,6 +45,32 @@ def test_a_fast_look_is_reported_as_one_in_json_and_on_the_screen(result):
     assert "fast" not in full.text()
 
 
+@pytest.mark.parametrize(
+    ("priced", "words"),
+    [
+        ([True], "take v5e-8, the slice that can"),
+        ([True, True], "take v5e-8, cheapest at roofline speed of those that can"),
+        ([True, False], "take v5e-8, cheapest at roofline speed of those with a known price that can"),
+        ([False, False], "take v5e-8, the smallest of those (no price is known) that can"),
+    ],
+)
+def test_a_slice_is_called_the_cheapest_only_of_those_whose_prices_are_known(result, priced, words):
+    [one] = result().verdicts
+
+    def verdict(generation, is_priced):
+        where = replace(one.question.slice, name=f"{generation}-8", generation=generation)
+        price = one.estimate.price if is_priced else None
+        return replace(
+            one,
+            question=replace(one.question, slice=where),
+            estimate=replace(one.estimate, price=price),
+        )
+
+    verdicts = tuple(map(verdict, ("v5e", "v6e"), priced))
+
+    assert words in Preflight(workload="taxi", verdicts=verdicts, made_at=AT).text()
+
+
 def test_examples_of_the_training_are_rows_times_epochs(result):
     assert result().verdicts[0].examples == 10_000
 
