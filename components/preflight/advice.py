@@ -22,7 +22,8 @@ class SliceVerdict:
         answer: the answer of the compiling process; None if there is none.
         estimate: time and cost; None if the step does not compile, or was not compiled for a TPU.
         examples: the number of examples in the whole training, over all epochs; None if unknown.
-        example_bytes: the mean size of an example in the files of transformed examples; None if unknown.
+        example_bytes: the mean size of an example in the files of transformed examples; None if unknown, or
+            if the files are read once.
     """
 
     question: Question
@@ -70,7 +71,7 @@ class SliceVerdict:
 
     @property
     def input_bytes_per_s(self) -> float | None:
-        """The maximum rate at which the files, as stored, must be read; None if unknown."""
+        """The rate at which the files, as stored, must be read if they are streamed; None if unknown."""
         if self.estimate is None or self.example_bytes is None:
             return None
         return self.estimate.examples_per_s * self.example_bytes
@@ -220,7 +221,7 @@ def _compiled_line(verdict: SliceVerdict, answer: Answer) -> str:
 def _estimate_lines(verdict: SliceVerdict, estimate: Estimate) -> list[str]:
     step = verdict.answer.step if verdict.answer else None
     rate = verdict.input_bytes_per_s
-    files = "" if rate is None else f": {rate / 2**20:,.0f} MiB/s of its files"
+    files = "" if rate is None else f": {rate / 2**20:,.0f} MiB/s of its files, where they are streamed"
     lines = [
         f"  ~ estimate: {step.flops:.3g} operations, {memory(step.moved_bytes)} moved, "
         f"{memory(step.collective_bytes)} sent a device and step"

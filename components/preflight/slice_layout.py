@@ -12,7 +12,7 @@ def layout_lines(
     """Return how a slice of several devices is divided, as lines; none for one device.
 
     Args:
-        input_bytes_per_s: the rate at which all hosts together must read the files; None if unknown.
+        input_bytes_per_s: the rate at which all hosts together must read streamed files; None if unknown.
     """
     where = question.slice
     if where.devices == 1:
@@ -27,7 +27,9 @@ def layout_lines(
 def _hosts_line(question: Question, estimate: Estimate, input_bytes_per_s: float | None) -> str:
     hosts = question.slice.hosts
     rate = (
-        "" if input_bytes_per_s is None else f", {input_bytes_per_s / hosts / 2**20:,.0f} MiB/s of its files"
+        ""
+        if input_bytes_per_s is None
+        else f", {input_bytes_per_s / hosts / 2**20:,.0f} MiB/s of its files, where they are streamed"
     )
     price = estimate.price_usd
     costs = "" if price is None else f"costs {price / hosts:.2f} USD an hour and "

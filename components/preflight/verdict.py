@@ -100,11 +100,12 @@ def judge(
         step_s=estimated.step_s if estimated else None,
     )
     rows = training.train_rows
+    is_streamed = training.input_cache not in ("memory", "file")  # else the files are read once
     return SliceVerdict(
         question=question,
         answer=answer,
         findings=findings(evidence),
         estimate=estimated,
         examples=rows * training.epochs if rows else None,
-        example_bytes=training.train_bytes / rows if rows and training.train_bytes else None,
+        example_bytes=training.train_bytes / rows if is_streamed and rows and training.train_bytes else None,
     )

@@ -84,8 +84,9 @@ def test_rate_that_the_files_must_deliver_is_reported_where_their_bytes_and_rows
     rate = verdict.to_json()["estimate"]["input_bytes_per_s"]
     assert rate == pytest.approx(verdict.estimate.examples_per_s * 2**10)
     assert any(f": {rate / 2**20:,.0f} MiB/s of its files" in line for line in slice_lines(verdict))
-    unknown = judge(made.question, made.answer, replace(files, train_rows=None))
-    assert unknown.to_json()["estimate"]["input_bytes_per_s"] is None
+    for other in ({"train_rows": None}, {"input_cache": "memory"}, {"input_cache": "file"}):
+        unknown = judge(made.question, made.answer, replace(files, **other))
+        assert unknown.to_json()["estimate"]["input_bytes_per_s"] is None
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_each_host_has_its_part_of_the_batch_and_of_the_files():
 
     assert found == [
         "  ~ estimate: 4 hosts of 4 chips; each costs 4.80 USD an hour and reads 1,024 of a step's 4,096 "
-        "examples, at most 1,024,000 examples/s, 100 MiB/s of its files"
+        "examples, at most 1,024,000 examples/s, 100 MiB/s of its files, where they are streamed"
     ]
     assert "MiB/s" not in lines(FOUR_HOSTS)[0]
 
