@@ -21,7 +21,7 @@ class SliceVerdict:
     Attributes:
         answer: the answer of the compiling process; None if there is none.
         estimate: time and cost; None if the step does not compile, or was not compiled for a TPU.
-        examples: the number of examples in the whole training, over all epochs; None if unknown.
+        examples: the number of examples in all batches of the whole training; None if unknown.
         example_bytes: the mean size of an example in the files of transformed examples; None if unknown, or
             if the files are read once.
     """

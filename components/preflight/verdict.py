@@ -100,12 +100,13 @@ def judge(
         step_s=estimated.step_s if estimated else None,
     )
     rows = training.train_rows
+    trained = rows and rows // question.batch_size * question.batch_size  # an epoch is of full batches
     is_streamed = training.input_cache not in ("memory", "file")  # else the files are read once
     return SliceVerdict(
         question=question,
         answer=answer,
         findings=findings(evidence),
         estimate=estimated,
-        examples=rows * training.epochs if rows else None,
+        examples=trained * training.epochs if trained else None,
         example_bytes=training.train_bytes / rows if is_streamed and rows and training.train_bytes else None,
     )

@@ -112,7 +112,7 @@ def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(
     (found,) = preflight("fine")["slices"]
 
     assert found["estimate"]["price"] == "0.9 USD a chip-hour of 2026-11, yours"
-    seconds = 5000 * 3 / found["estimate"]["examples_per_s"]
+    seconds = 5000 // 512 * 512 * 3 / found["estimate"]["examples_per_s"]
     assert found["estimate"]["training_s"] == pytest.approx(seconds)
     assert found["estimate"]["cost_usd"] == pytest.approx(seconds / 3600 * 8 * 0.9)
 

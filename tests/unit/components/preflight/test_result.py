@@ -71,8 +71,9 @@ def test_a_slice_is_called_the_cheapest_only_of_those_whose_prices_are_known(res
     assert words in Preflight(workload="taxi", verdicts=verdicts, made_at=AT).text()
 
 
-def test_examples_of_the_training_are_rows_times_epochs(result):
-    assert result().verdicts[0].examples == 10_000
+def test_examples_of_the_training_are_those_in_full_batches_times_epochs(result):
+    assert result().verdicts[0].examples == 2 * (4 * 1024)
+    assert result(batch_size=5008).verdicts[0].examples is None
 
 
 def test_rate_that_the_files_must_deliver_is_reported_where_their_bytes_and_rows_are_known(case):
