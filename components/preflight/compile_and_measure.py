@@ -6,8 +6,9 @@ Nothing is computed except the initial values of small weights; large weights ha
 whose generation is "" it compiles for the CPU, which shows whether XLA accepts the model, but not what it
 needs.
 
-It prints JSON: an `Answer`; {"failed": message, "hint": ...}; or {"lacks": module} if this Python lacks a
-module that the model imports, as the one that trains may not. Before a search for the largest batch it prints
+It prints JSON: an `Answer`; {"failed": message, "hint": ...}; {"unanswered": reason, "hint": ...} if it knows
+nothing about the slice; or {"lacks": module} if this Python lacks a module that the model imports, as the one
+that trains may not. Before a search for the largest batch it prints
 a line with what is known by then, since the process may be ended while it searches. What the user's code
 prints goes to stderr.
 """
@@ -31,7 +32,7 @@ from slipway.components.preflight import traced_program
 from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS, largest_batch
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Trait
 from slipway.components.preflight.traced_program import Where, callbacks_in
-from slipway.components.preflight.training_step import TrainingStep
+from slipway.components.preflight.training_step import TrainingStep, UnknownSliceError
 
 JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
@@ -58,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         answer = answer_to(question, before_search=lambda known: say(known.to_json())).to_json()
+    except UnknownSliceError as error:
+        answer = {"unanswered": error.message, "hint": error.hint}
     except SlipwayError as error:
         answer = {"failed": error.message, "hint": error.hint}
     except (Exception, SystemExit) as error:  # the user's code may raise anything

@@ -89,7 +89,7 @@ def run_compiler(
             answer is what it knew before.
 
     Raises:
-        ComponentError: the model cannot be built, or libtpu does not know the slice.
+        ComponentError: the model cannot be built.
     """
     if question.slice.generation and question.slice.devices % question.model_parallel:
         return Unanswered("its devices cannot be divided that way")
@@ -138,6 +138,8 @@ def run_compiler(
         return _before_search(done.stdout) or Unanswered(
             f"the compiling process ended with {done.returncode}: {words[:300]}"
         )
+    if "unanswered" in values:
+        return Unanswered(values["unanswered"], values["hint"])
     if "lacks" in values:
         return Unanswered(
             f"{compiler}, which compiles, lacks the module {values['lacks']}, which the model imports",

@@ -17,11 +17,16 @@ from slipway.components.preflight.torus import span
 from slipway.components.preflight.traced_program import Where, place_of
 from slipway.components.preflight.weight_layout import Fault, WeightLayout, host_without_all
 
+ANOTHER_LIBTPU = "make tpu-compiler, which installs the libtpu that our table of slices is of"
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiler options that compile large models faster, to programs that need more memory.
 
 They are used for the search and for a quick look.
 """
+
+
+class UnknownSliceError(ComponentError):
+    """The installed libtpu does not describe a slice, or describes another one than our table has."""
 
 
 class TrainingStep:
@@ -208,7 +213,7 @@ def topology_devices(wanted: Slice) -> Any:
     """Return the devices of a slice, as libtpu describes them without a TPU.
 
     Raises:
-        ComponentError: libtpu is not installed, or does not know the slice.
+        UnknownSliceError: libtpu cannot be loaded, or does not know the slice as our table has it.
     """
     from jax.experimental import topologies
 
@@ -223,12 +228,9 @@ def topology_devices(wanted: Slice) -> Any:
         devices = topologies.get_topology_desc(f"{name}:{wanted.topology}", "tpu", **arguments).devices
     except Exception as error:
         reason = str(error).splitlines()[0]
-        raise ComponentError(
-            f"libtpu describes no {wanted.name}: {reason}", hint="make tpu-compiler"
-        ) from error
-    if len(devices) != wanted.devices:
-        raise ComponentError(f"libtpu knows {len(devices)} devices of {wanted.name}, not {wanted.devices}")
+        raise UnknownSliceError(f"libtpu does not describe it ({reason})", hint=ANOTHER_LIBTPU) from error
     hosts = len({each.process_index for each in devices})
-    if hosts != wanted.hosts:
-        raise ComponentError(f"libtpu knows {hosts} hosts of {wanted.name}, not {wanted.hosts}")
+    for kind, known, ours in (("devices", len(devices), wanted.devices), ("hosts", hosts, wanted.hosts)):
+        if known != ours:
+            raise UnknownSliceError(f"libtpu knows {known} {kind} of it, not {ours}", hint=ANOTHER_LIBTPU)
     return devices

@@ -81,6 +81,17 @@ def test_a_module_that_only_the_compilers_python_lacks_says_nothing_about_the_mo
     assert said.reason == "python, which compiles, lacks the module sklearn, which the model imports"
 
 
+def test_of_a_slice_that_libtpu_does_not_describe_nothing_is_known(case, tmp_path, monkeypatch):
+    told = json.dumps({"unanswered": "libtpu does not describe it (no v7)", "hint": "make tpu-compiler"})
+    (tmp_path / "python").write_text(f"#!/bin/sh\necho '{told}'\n", encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=9.0)
+
+    assert said == Unanswered("libtpu does not describe it (no v7)", "make tpu-compiler")
+
+
 @pytest.mark.parametrize(
     ("error", "lacks"),
     [
