@@ -6,7 +6,7 @@ from typing import Any
 from slipway.components.nearest import nearest_first
 from slipway.components.parameters import as_parameter
 from slipway.components.preflight.chip_specs import CHIPS, Price
-from slipway.components.preflight.compiler import find_compiler, package_versions
+from slipway.components.preflight.compiler import all_package_versions, find_compiler
 from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.question_and_answer import Slice
 from slipway.components.project import PROJECT_ROOT
@@ -119,6 +119,9 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
 
 
 def compiler_versions() -> dict[str, str]:
-    """Return the versions of the packages that compile for a TPU on this machine; empty if none do."""
+    """Return the versions of all packages beside the compiler on this machine; empty if there is none.
+
+    The model may import any of them.
+    """
     compiler = find_compiler()
-    return dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {}
+    return all_package_versions(PROJECT_ROOT / compiler) if compiler else {}

@@ -3,6 +3,7 @@ import pytest
 from slipway.components.parameters import from_parameter
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring import preflight_question
 from slipway.pipeline.wiring.preflight_question import (
     named_slices,
     node_settings,
@@ -63,3 +64,12 @@ def test_a_hyperparameter_that_only_the_search_gives_has_its_first_value(project
     values = {"hidden_units": [64], "dropout": 0.1, "learning_rate": 0.1}
     assert step_settings(config)["hyperparameters"] == values
     assert from_parameter(node_settings(config)["training"])["searched"] == values
+
+
+def test_a_node_depends_on_all_packages_beside_its_compiler(tmp_path, monkeypatch):
+    for name in ("jax-0.10.2", "layers_of_mine-2"):
+        (tmp_path / f".venv-tpu/lib/python3.11/site-packages/{name}.dist-info").mkdir(parents=True)
+    monkeypatch.setattr(preflight_question, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(preflight_question, "find_compiler", lambda: ".venv-tpu/bin/python")
+
+    assert preflight_question.compiler_versions() == {"jax": "0.10.2", "layers-of-mine": "2"}
