@@ -44,8 +44,7 @@ def find_hosts(environment: Mapping[str, str]) -> Hosts:
     Raises:
         ComponentError: a variable cannot be read, or variables contradict each other.
     """
-    if addresses := environment.get("KERAS_DISTRIBUTION_JOB_ADDRESSES"):
-        names = _listed(addresses)
+    if names := _listed(environment.get("KERAS_DISTRIBUTION_JOB_ADDRESSES", "")):
         count = _number(environment, "KERAS_DISTRIBUTION_NUM_PROCESSES", default=len(names))
         index = _number(environment, "KERAS_DISTRIBUTION_PROCESS_ID")
         return _hosts(names[0], index=index, count=count, source="KERAS_DISTRIBUTION_JOB_ADDRESSES")
@@ -75,6 +74,8 @@ def _from_cluster(text: str, source: str) -> Hosts:
         index = sum(len(jobs[job]) for job in before) + int(task.get("index", 0))
     except (ValueError, AttributeError, TypeError) as error:
         raise ComponentError(f"the variable {source} cannot be read: {error}") from error
+    if not addresses:
+        raise ComponentError(f"the variable {source} names no address of the job {order[0]}")
     return _hosts(addresses[0], index=index, count=len(addresses), source=source)
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
 from slipway.components.saved_model.digest import SBOM
 from slipway.components.trainer import train
@@ -51,11 +52,19 @@ def main(arguments: list[str]) -> int:
         file = Path(here, name)
         file.write_text(replace(job, output_dir=here).to_json(), encoding="utf-8")
         code = train.main([str(file)], tell=tell)
-        if find_hosts(os.environ).index == 0:  # every host has the same weights
+        if _is_first():  # every host has the same weights
             for result in RESULTS if code == 0 else ():
                 _write(files, result, Path(here, result).read_bytes())
             _write(files, OUTCOME_FILE, json.dumps(outcome).encode())
     return code
+
+
+def _is_first() -> bool:
+    """Return True for the host that writes; for each one if they cannot tell, which the training has told."""
+    try:
+        return find_hosts(os.environ).index == 0
+    except ComponentError:
+        return True
 
 
 def _write(files: Storage, name: str, content: bytes) -> None:

@@ -376,3 +376,16 @@ sys.exit(worker.main(["{tmp_path}/job.json"]))
     hosts = {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "1"}
     subprocess.run([sys.executable, "-c", code], env={**service.environment, **hosts}, check=True)
     assert not (tmp_path / "outcome.json").exists()
+
+
+def test_worker_that_cannot_tell_which_host_it_is_leaves_the_reason(job, service, tmp_path):
+    Path(tmp_path, "job.json").write_text(job.to_json())
+    code = f"""
+from slipway.components.trainer import train
+from slipway.components.trainer.remote import worker
+train.main = lambda arguments, tell: tell("failed", message="this is host 7 of 2", hint="") or 1
+print(worker.main(["{tmp_path}/job.json"]))
+"""
+    hosts = {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}
+    subprocess.run([sys.executable, "-c", code], env={**service.environment, **hosts}, check=True)
+    assert json.loads((tmp_path / "outcome.json").read_text())["message"] == "this is host 7 of 2"

@@ -69,6 +69,7 @@ def test_evaluator_of_a_cluster_trains_alone():
         ({"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "2"}, "this is host 2 of 2"),
         ({"TF_CONFIG": "{"}, "TF_CONFIG cannot be read"),
         ({"CLUSTER_SPEC": "[]"}, "CLUSTER_SPEC cannot be read"),
+        ({"TF_CONFIG": '{"cluster": {"worker": []}}'}, "TF_CONFIG names no address of the job worker"),
     ],
 )
 def test_variable_that_makes_no_sense_is_named(variables, words):
