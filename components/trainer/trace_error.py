@@ -56,10 +56,10 @@ class TraceError:
 
     Attributes:
         place: the layer, loss, metric or optimizer, and the user's line, in words; "" if unknown.
-        cause: "tensorflow": the code calls TensorFlow within another backend; "host": a layer of Keras or an
-            operation of TensorFlow computes on the host only, whatever the backend is; "value": Python needs
-            a value that only the device has; "leak": the code uses a value of an earlier trace; "shape":
-            shapes do not match, or are not fixed; "other".
+        cause: "tensorflow": the code calls TensorFlow, or a method of its tensors, within another backend;
+            "host": a layer of Keras or an operation of TensorFlow computes on the host only, whatever the
+            backend is; "value": Python needs a value that only the device has; "leak": the code uses a value
+            of an earlier trace; "shape": shapes do not match, or are not fixed; "other".
         remedy: what to write instead; "" if unknown.
         layer: the name of the layer that the error came from; "" if it came from none.
     """
@@ -207,6 +207,12 @@ _RULES: tuple[_Rule, ...] = (
         "value",
         "NumPy wants a value that only the device has",
         "keras.ops instead of numpy",
+    ),
+    _Rule(
+        _says(r"Tracer\w* has no attribute '?(\w+)"),
+        "tensorflow",
+        r"JAX's tensors have no \1, as those of another backend may have",
+        "keras.ops, which computes on every backend; x.shape for get_shape()",
     ),
     _Rule(
         lambda raised: (

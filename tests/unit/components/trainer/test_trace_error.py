@@ -133,6 +133,7 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (ValueError("synchronized=True is only supported with"), "tensorflow", "an argument of TensorFlow's"),
         (ValueError("Reverse-mode differentiation does not work for"), "value", "it has no gradient"),
         (AttributeError("DynamicJaxprTracer has no attribute numpy"), "value", "NumPy wants a value"),
+        (AttributeError("DynamicJaxprTracer has no attribute get_shape"), "tensorflow", "have no get_shape"),
         (
             TypeError("complex does not accept dtype bfloat16 at position 0."),
             "value",
