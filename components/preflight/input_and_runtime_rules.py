@@ -81,13 +81,14 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
     # Every host reads all files into memory or into a file of its own; only what is streamed is shared out.
     if hosts == 1 or evidence.train_files is None or evidence.input_cache in ("memory", "file"):
         return
+    is_streamed = evidence.input_cache == "none"
+    unless_held = "" if is_streamed else " if the examples do not fit into a host's memory"
     if evidence.train_files < hosts:
-        is_streamed = evidence.input_cache == "none"
         yield Finding(
             rule="files",
             severity="error" if is_streamed else "warning",
             message=f"{evidence.train_files} files of training examples for {hosts} hosts: some have none"
-            + ("" if is_streamed else " if the examples do not fit into a host's memory"),
+            + unless_held,
             remedy="more Beam shards in Transform, or train.input.cache: memory or file, which every host "
             "fills",
         )
@@ -96,8 +97,8 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
             rule="files",
             severity="warning",
             message=f"{evidence.train_files} files of training examples are not shared evenly by {hosts} "
-            "hosts",
-            remedy=f"a multiple of {hosts}",
+            "hosts" + unless_held,
+            remedy=f"a multiple of {hosts}, or train.input.cache: memory or file, which every host fills",
         )
 
 

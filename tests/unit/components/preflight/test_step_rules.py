@@ -245,6 +245,13 @@ def test_as_many_files_as_hosts_are_right(case):
     assert findings(case(slice=FOUR_HOSTS, train_files=8)) == ()
 
 
+@pytest.mark.parametrize("files", [3, 6])
+def test_files_that_may_be_held_in_memory_are_shared_only_if_they_are_not(case, files):
+    for cache, is_certain in (("none", True), ("auto", False)):
+        (found,) = findings(case(slice=FOUR_HOSTS, train_files=files, input_cache=cache))
+        assert ("if the examples do not fit into a host's memory" in found.message) != is_certain
+
+
 @pytest.mark.parametrize("cache", ["memory", "file"])
 @pytest.mark.parametrize("files", [3, 6])
 def test_files_that_every_host_reads_need_not_be_shared(case, cache, files):
