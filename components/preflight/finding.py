@@ -36,7 +36,7 @@ class Evidence:
     Attributes:
         answer: the answer of the compiling process; None if there is none.
         has_tensorflow: whether TensorFlow can train on the slice.
-        made_otherwise: as in `transformed.Transformed`.
+        made_otherwise, changed_since: as in `transformed.Transformed`.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
         train_rows: the number of examples in them; None if unknown.
@@ -59,6 +59,7 @@ class Evidence:
     backend: str
     has_tensorflow: bool
     made_otherwise: str = ""
+    changed_since: str = ""
     train_files: int | None = None
     train_bytes: int | None = None
     train_rows: int | None = None

@@ -39,6 +39,16 @@ def _inputs(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def _code(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.changed_since:
+        yield Finding(
+            rule="inputs",
+            severity="note",
+            message=f"what is said here is of the model's inputs in {evidence.changed_since}",
+            remedy="`run --to Transform`, and ask again, if the inputs are others now",
+        )
+
+
 def _search(evidence: Evidence) -> Iterator[Finding]:
     if evidence.searched:
         values = ", ".join(f"{name}: {value}" for name, value in evidence.searched.items())
@@ -190,6 +200,7 @@ def _wide_integers(evidence: Evidence) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _inputs,
+    _code,
     _search,
     _rows,
     _hosts,

@@ -25,6 +25,8 @@ class Transformed:
         train_rows: the number of examples in them, as counted by a Trainer; None if no Trainer has run.
         made_otherwise: the run that made it, and which of the settings it had otherwise, in words; "" if they
             were those of the training. Then nothing but the features is given.
+        changed_since: the run that made it, and which files of the code that made it have changed since, in
+            words; "" if none have.
     """
 
     features: tuple[PlainFeature, ...]
@@ -32,6 +34,7 @@ class Transformed:
     train_bytes: int | None = None
     train_rows: int | None = None
     made_otherwise: str = ""
+    changed_since: str = ""
 
 
 def features_in(

@@ -17,7 +17,7 @@ class Training:
     """Facts about the training other than its step.
 
     Attributes:
-        made_otherwise: as in `transformed.Transformed`.
+        made_otherwise, changed_since: as in `transformed.Transformed`.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
         input_cache: `train.input.cache`, which says whether each host reads all of them.
@@ -36,6 +36,7 @@ class Training:
     backend: str
     epochs: int
     made_otherwise: str = ""
+    changed_since: str = ""
     train_files: int | None = None
     train_bytes: int | None = None
     train_rows: int | None = None
@@ -83,6 +84,7 @@ def judge(
         backend=training.backend,
         has_tensorflow=question.slice.has_tensorflow,
         made_otherwise=training.made_otherwise,
+        changed_since=training.changed_since,
         train_files=training.train_files,
         train_bytes=training.train_bytes,
         train_rows=training.train_rows,

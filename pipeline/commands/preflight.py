@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
 from slipway.components.preflight import advice
 from slipway.components.preflight.chip_specs import CHIPS, Price
@@ -118,6 +119,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         data_regions=_data_regions(config),
         tpu_region=config.cloud.vertex.region or "",
         made_otherwise=transformed.made_otherwise,
+        changed_since=transformed.changed_since,
         train_files=transformed.train_files,
         train_bytes=transformed.train_bytes,
         train_rows=transformed.train_rows,
@@ -128,7 +130,12 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         steps_per_execution=config.train.steps_per_execution or 1,
         prices=prices,
     )
-    answers = _answers(questions, history, wanted.limit_s or config.preflight.limit_s)
+    try:
+        answers = _answers(questions, history, wanted.limit_s or config.preflight.limit_s)
+    except ComponentError as error:
+        inputs = transformed.made_otherwise or transformed.changed_since
+        older = f"the features are those of {inputs}: `run --to Transform` makes them anew" if inputs else ""
+        raise ComponentError(error.message, hint="; or ".join(filter(None, (error.hint, older)))) from error
     found = Preflight(
         workload=config.name,
         verdicts=tuple(
@@ -245,6 +252,7 @@ def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Tr
             train_files=len(files),
             train_bytes=sum(path.stat().st_size for path in files),
             train_rows=_train_rows(run),
+            changed_since=_changed_since(run, history, config),
         )
     if newest is None:
         raise UsageError(
@@ -253,6 +261,17 @@ def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Tr
         )
     graph, words = newest
     return Transformed(features=_features(graph, config), made_otherwise=words)
+
+
+def _changed_since(run: RunRecord, history: History, config: WorkloadConfig) -> str:
+    """Return the run and the files of `preprocessing_fn` changed since, in words; "" if none has."""
+    code = source_closure([config.transform.preprocessing_fn], root=PROJECT_ROOT, further=import_folders())
+    then = history.fingerprint_of(run, "Transform")
+    if then is None:
+        return ""
+    own = {path: digest for path, digest in code.items() if not path.startswith("slipway/")}
+    changed = [path for path, digest in own.items() if then.parts.get(f"code:{path}", digest) != digest]
+    return f"run {run.run_id}, since which {', '.join(changed)} changed" if changed else ""
 
 
 def _features(graph: Path, config: WorkloadConfig) -> tuple[PlainFeature, ...]:

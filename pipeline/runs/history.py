@@ -203,6 +203,14 @@ class History:
         document = {node_id: item.to_json() for node_id, item in prints.items()}
         write_json(self.folder(run_id) / "fingerprints.json", document)
 
+    def fingerprint_of(self, run: RunRecord, node_id: str) -> Fingerprint | None:
+        """Return a node's fingerprint in a run; None if it was not kept, or cannot be read."""
+        try:
+            kept = read_document(dict[str, str], self.folder(run.run_id) / "fingerprints.json")
+            return Fingerprint.from_json(kept[node_id]) if node_id in kept else None
+        except (FileNotFoundError, PipelineError):
+            return None
+
     def last_fingerprints(self, workload: str) -> dict[str, Fingerprint]:
         """Return, for each node of that pipeline, its fingerprint in the latest run that completed it."""
         latest: dict[str, Fingerprint] = {}

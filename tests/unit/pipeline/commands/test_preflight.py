@@ -1,5 +1,6 @@
 """The command, with the compiling process, which is another interpreter's, replaced."""
 
+import hashlib
 import json
 import shutil
 import threading
@@ -8,12 +9,14 @@ from dataclasses import replace
 
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.preflight.compiler import Unanswered
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question
 from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine.processes import default_jobs as processes
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 from slipway.pipeline.runs.run_target import NOTHING, WorkloadRun
@@ -195,6 +198,31 @@ def test_the_inputs_are_those_of_a_run_with_the_same_data_or_it_is_told(prefligh
     assert f"run {newest}, which had other settings (data.source, train.images)" in message
     ran("train.epochs=3")
     assert told() == []
+
+
+def test_code_that_changed_since_the_inputs_were_made_is_told(preflight, asked, tmp_path, monkeypatch):
+    history = History(tmp_path)
+    [run] = history.runs()
+    path = "workloads/taxi/preprocessing.py"
+
+    def told(digest):
+        history.save_fingerprints(run.run_id, {"Transform": Fingerprint({f"code:{path}": digest})})
+        (slice_,) = preflight("v5e-1")["slices"]
+        return [each["message"] for each in slice_["findings"] if each["rule"] == "inputs"]
+
+    now = hashlib.sha256((command.PROJECT_ROOT / path).read_bytes()).hexdigest()
+    assert told(now) == []
+    assert told("0" * 64) == [
+        f"what is said here is of the model's inputs in run {run.run_id}, since which {path} changed"
+    ]
+
+    def refuse(*_, **__):
+        raise ComponentError("the model takes y, which is not a feature", hint="make an Input")
+
+    monkeypatch.setattr(command, "_answers", refuse)
+    with pytest.raises(ComponentError, match="not a feature") as refused:
+        preflight("v5e-1")
+    assert refused.value.hint.startswith("make an Input; or the features are those of run ")
 
 
 @pytest.mark.parametrize("damaged", ["", '{"step": {', "[]", '{"step": null}', "{}", "\xff"])
