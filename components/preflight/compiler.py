@@ -18,6 +18,8 @@ from slipway.components.project import PROJECT_ROOT
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
 """Interpreters that can compile, in order of preference; only the first has libtpu."""
+LONGEST_S = 20 * 86400.0
+"""The longest time to wait for a process, 20 days; the system call that waits takes no more than 24."""
 
 _OTHERS = re.compile(r"^\s*include-system-site-packages\s*=\s*true", re.IGNORECASE | re.MULTILINE)
 
@@ -117,7 +119,7 @@ def run_compiler(
                 encoding="utf-8",
                 errors="replace",  # the user's code may print anything
                 env=environment,
-                timeout=limit_s,
+                timeout=min(limit_s, LONGEST_S),
                 check=False,
             )
         except subprocess.TimeoutExpired as error:

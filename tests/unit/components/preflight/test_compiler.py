@@ -105,6 +105,16 @@ def test_a_missing_package_is_told_from_a_mistake_in_the_users_imports(error, la
     assert missing_module(error, "own.model.build_model") == lacks
 
 
+def test_a_compilation_may_have_no_limit(case, tmp_path, monkeypatch):
+    (tmp_path / "python").write_text('#!/bin/sh\necho \'{"lacks": "x"}\'\n', encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=float("inf"))
+
+    assert isinstance(said, Unanswered)
+
+
 def test_a_compiling_process_may_print_what_is_no_text(case, tmp_path, monkeypatch):
     (tmp_path / "python").write_text("#!/bin/sh\nprintf 'no \\377 memory' >&2\nexit 3\n")
     (tmp_path / "python").chmod(0o755)
