@@ -243,6 +243,8 @@ def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Tr
         examples = _folder(run, "Transform", "transformed_examples")
         if graph is None or examples is None:
             continue
+        if not ((graph / SCHEMA).is_file() and (examples / SPLIT).is_dir()):
+            continue  # removed in part
         if others := _other_settings(run, now):
             newest = newest or (graph, f"run {run.run_id}, which had other settings ({', '.join(others)})")
             continue

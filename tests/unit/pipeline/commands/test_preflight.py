@@ -16,6 +16,7 @@ from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine.processes import default_jobs as processes
+from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
@@ -198,6 +199,14 @@ def test_the_inputs_are_those_of_a_run_with_the_same_data_or_it_is_told(prefligh
     assert f"run {newest}, which had other settings (data.source, train.images)" in message
     ran("train.epochs=3")
     assert told() == []
+
+
+@pytest.mark.parametrize("part", ["examples/Split-train", "graph/transformed_metadata"])
+def test_a_run_of_whose_transformed_data_a_part_is_gone_is_passed_over(preflight, asked, tmp_path, part):
+    shutil.rmtree(tmp_path / part)
+
+    with pytest.raises(UsageError, match="has transformed its data yet"):
+        preflight("v5e-1")
 
 
 def test_code_that_changed_since_the_inputs_were_made_is_told(preflight, asked, tmp_path, monkeypatch):
