@@ -215,9 +215,7 @@ def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Fin
     for kind in ("tpu", "gpu"):
         signs = [each for each in evidence if each.kind == kind]
         for sign in signs:
-            yield Finding(
-                group="accelerators", name=kind.upper(), state="ok", found=sign.words + _contact(sign, deep)
-            )
+            yield _sign(kind, sign, deep)
         if not signs:
             yield Finding(
                 group="accelerators",
@@ -244,14 +242,19 @@ def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Fin
         )
 
 
-def _contact(sign: Evidence, deep: bool) -> str:
-    if not deep or not sign.address.startswith("grpc://"):
-        return ""
-    try:
-        require_reachable(sign.address)
-    except ComponentError as error:
-        return f"; {error.message}"
-    return "; answers"
+def _sign(kind: str, sign: Evidence, deep: bool) -> Finding:
+    """Return the finding of a sign of an accelerator; with `deep`, one with an address must answer there."""
+    answers = ""
+    if deep and sign.address.startswith("grpc://"):
+        try:
+            require_reachable(sign.address)
+        except ComponentError as error:
+            found = f"{sign.words}; {error.message}"
+            return Finding(
+                group="accelerators", name=kind.upper(), state="none", found=found, remedy=error.hint
+            )
+        answers = "; answers"
+    return Finding(group="accelerators", name=kind.upper(), state="ok", found=sign.words + answers)
 
 
 def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:

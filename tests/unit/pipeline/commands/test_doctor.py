@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from counted import commands_run
 
+from slipway.components.errors import ComponentError
 from slipway.pipeline.commands import doctor
 from slipway.pipeline.commands.doctor import Diagnosis, Finding, examine
 from slipway.pipeline.tracking import spool
@@ -126,6 +127,26 @@ def test_nothing_is_called_missing_without_a_remedy():
 def test_variable_of_a_tpu_is_shown_as_evidence(tmp_path):
     found = [each.found for each in named(examine(tmp_path, {"TPU_NAME": "my-node"}), "TPU")]
     assert "TPU_NAME is my-node" in found
+
+
+@pytest.mark.parametrize(
+    ("fails", "state", "words"), [(True, "none", "no TPU answers"), (False, "ok", "answers")]
+)
+def test_a_tpu_that_does_not_answer_is_not_marked_as_there(monkeypatch, fails, state, words):
+    def contact(_address):
+        if fails:
+            raise ComponentError("no TPU answers at host:8470", hint="check that the TPU runs")
+
+    monkeypatch.setattr(doctor, "require_reachable", contact)
+    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+
+    tpu, *_ = doctor._accelerators({"TPU_NAME": "grpc://host:8470"}, deep=True)
+
+    assert (tpu.state, tpu.found) == (
+        state,
+        f"TPU_NAME is grpc://host:8470; {words}" + " at host:8470" * fails,
+    )
+    assert bool(tpu.remedy) == fails
 
 
 def test_hosts_that_contradict_each_other_are_shown(tmp_path):
