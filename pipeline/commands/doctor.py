@@ -221,7 +221,7 @@ def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Fin
                 group="accelerators",
                 name=kind.upper(),
                 state="none",
-                found=f"none; looked for {LOOKED_FOR[kind]}".replace("train.tpu, ", ""),
+                found=f"none; looked for {LOOKED_FOR[kind]}".replace("train.tpu_address, ", ""),
                 remedy=_ACCELERATOR_REMEDIES[kind].format(command("preflight", "--tpu", "v5e-8")),
             )
     if shutil.which("nvidia-smi"):

@@ -149,6 +149,12 @@ def test_a_tpu_that_does_not_answer_is_not_marked_as_there(monkeypatch, fails, s
     assert bool(tpu.remedy) == fails
 
 
+def test_only_what_was_looked_for_is_named(monkeypatch):
+    monkeypatch.setattr(doctor, "find_evidence", lambda _: ())
+    tpu, *_ = doctor._accelerators({}, deep=False)
+    assert tpu.found.startswith("none; looked for the variables COLAB_TPU_ADDR")
+
+
 def test_hosts_that_contradict_each_other_are_shown(tmp_path):
     [hosts] = named(examine(tmp_path, {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}), "hosts")
     assert (hosts.state, hosts.found) == (
