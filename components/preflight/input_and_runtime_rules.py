@@ -70,6 +70,14 @@ def _hosts(evidence: Evidence) -> Iterator[Finding]:
             f"{where.name} has {where.hosts}: each would notice a blown-up loss at another step",
             remedy="--set train.blow_up.trials=0; a training that blows up then stops",
         )
+    if where.hosts > 1 and evidence.has_best_nowhere:  # and this
+        yield Finding(
+            rule="hosts",
+            severity="error",
+            message=f"the {where.hosts} hosts of {where.name} have no folder in common to take the best "
+            "epoch's weights from, as train.early_stopping and train.checkpoint.serve_best want",
+            remedy="train.checkpoint.folder: one that all hosts reach, such as gs://BUCKET/checkpoints",
+        )
 
 
 def _rows(evidence: Evidence) -> Iterator[Finding]:

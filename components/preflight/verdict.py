@@ -28,6 +28,7 @@ class Training:
         tpu_region: the region where the slice is to be rented; "" if unknown.
         searched: the value that is judged of each hyperparameter that is searched, by name.
         blow_up_trials: `train.blow_up.trials`.
+        has_best_nowhere: whether the best epoch is wanted, and no `train.checkpoint.folder` keeps it.
         has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.
@@ -48,6 +49,7 @@ class Training:
     searched: Mapping[str, object] = field(default_factory=dict)
     steps_per_execution: int = 1
     blow_up_trials: int = 0
+    has_best_nowhere: bool = False
     has_own_loop: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict)
 
@@ -98,6 +100,7 @@ def judge(
         searched=training.searched,
         steps_per_execution=training.steps_per_execution,
         blow_up_trials=training.blow_up_trials,
+        has_best_nowhere=training.has_best_nowhere,
         has_own_loop=training.has_own_loop,
         step_s=estimated.step_s if estimated else None,
     )

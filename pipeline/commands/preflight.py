@@ -50,6 +50,7 @@ from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.preflight_question import (
+    has_best_nowhere,
     named_slices,
     own_prices,
     searched_values,
@@ -126,6 +127,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         input_cache=config.train.input.cache,
         searched=searched_values(config),
         blow_up_trials=config.train.blow_up.trials,
+        has_best_nowhere=has_best_nowhere(config),
         has_own_loop=has_custom_loop(config.train.model),
         steps_per_execution=config.train.steps_per_execution or 1,
         prices=prices,

@@ -80,6 +80,12 @@ def searched_values(config: WorkloadConfig) -> dict[str, Any]:
     }
 
 
+def has_best_nowhere(config: WorkloadConfig) -> bool:
+    """Return True if the best epoch is wanted, and no folder that several hosts reach keeps it."""
+    checkpoint, stopping = config.train.checkpoint, config.train.early_stopping
+    return (checkpoint.serve_best or stopping.patience is not None) and checkpoint.folder is None
+
+
 def own_prices(config: WorkloadConfig) -> dict[str, Price]:
     """Return the user's own prices of a chip-hour, by generation."""
     known = config.preflight
@@ -101,6 +107,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "prices": {name: asdict(price) for name, price in own_prices(config).items()},
         **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
         **({"blow_up_trials": trials} if (trials := config.train.blow_up.trials) else {}),
+        **({"has_best_nowhere": True} if has_best_nowhere(config) else {}),
         **({"searched": searched} if (searched := searched_values(config)) else {}),
         **({"steps_per_execution": steps} if (steps := config.train.steps_per_execution or 1) > 1 else {}),
     }

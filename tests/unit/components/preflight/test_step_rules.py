@@ -12,7 +12,7 @@ FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topolog
 def test_nothing_is_found_where_nothing_is_wrong(case):
     assert findings(case()) == ()
     assert findings(case(train_rows=1024)) == ()
-    assert findings(case(blow_up_trials=2, has_own_loop=True)) == ()
+    assert findings(case(blow_up_trials=2, has_own_loop=True, has_best_nowhere=True)) == ()
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"backend": "tensorflow", "slice": FOUR_HOSTS}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow", "accumulate_steps": 4}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow", "has_own_loop": True}, "backend", "error", "train.backend=jax"),
+        ({"slice": FOUR_HOSTS, "has_best_nowhere": True}, "hosts", "error", "train.checkpoint.folder"),
         ({"slice": FOUR_HOSTS, "blow_up_trials": 2}, "hosts", "error", "train.blow_up.trials=0"),
         ({"backend": "tensorflow", "steps_per_execution": 8}, "backend", "error", "train.backend=jax"),
         (

@@ -73,3 +73,20 @@ def test_a_node_depends_on_all_packages_beside_its_compiler(tmp_path, monkeypatc
     monkeypatch.setattr(preflight_question, "find_compiler", lambda: ".venv-tpu/bin/python")
 
     assert preflight_question.compiler_versions() == {"jax": "0.10.2", "layers-of-mine": "2"}
+
+
+@pytest.mark.parametrize(
+    ("sets", "is_nowhere"),
+    [
+        ([], False),
+        (["train.early_stopping.patience=2"], True),
+        (["train.checkpoint.serve_best=true"], True),
+        (["train.checkpoint.serve_best=true", "train.checkpoint.folder=gs://bucket/checkpoints"], False),
+    ],
+)
+def test_the_best_epoch_is_kept_nowhere_without_a_folder(project, sets, is_nowhere):
+    file = project / "workloads" / "taxi" / "workload.yaml"
+    config = load_workload(file, sets=read_assignments(["train.tpu=v5e-8", *sets]), root=project)
+
+    assert preflight_question.has_best_nowhere(config) == is_nowhere
+    assert ("has_best_nowhere" in from_parameter(node_settings(config)["training"])) == is_nowhere
