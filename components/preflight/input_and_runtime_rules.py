@@ -82,7 +82,18 @@ def _hosts(evidence: Evidence) -> Iterator[Finding]:
 
 def _rows(evidence: Evidence) -> Iterator[Finding]:
     asked, rows = evidence.question, evidence.train_rows
-    if rows is None or asked.batch_size <= rows:  # the training refuses this, too
+    if rows is None:
+        return
+    batches = rows // asked.batch_size
+    if batches:  # the training refuses what follows, too
+        if evidence.steps_per_execution > batches:
+            yield Finding(
+                rule="rows",
+                severity="error",
+                message=f"train.steps_per_execution ({evidence.steps_per_execution:,}) is above the "
+                f"{batches:,} batches of an epoch",
+                remedy=f"--set train.steps_per_execution={batches}, or less, or leave it out",
+            )
         return
     most = rows // asked.parts * asked.parts
     yield Finding(

@@ -12,6 +12,7 @@ FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topolog
 def test_nothing_is_found_where_nothing_is_wrong(case):
     assert findings(case()) == ()
     assert findings(case(train_rows=1024)) == ()
+    assert findings(case(train_rows=4096, steps_per_execution=4)) == ()
     assert findings(case(blow_up_trials=2, has_own_loop=True, has_best_nowhere=True)) == ()
 
 
@@ -55,6 +56,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ),
         ({"layers": (Layer(name="d", kind="Dense", dtype="float64"),)}, "float64", "error", "float32"),
         ({"train_rows": 1023}, "rows", "error", "train.batch_size=1016"),
+        ({"train_rows": 4096, "steps_per_execution": 5}, "rows", "error", "train.steps_per_execution=4"),
         ({"train_rows": 7}, "rows", "error", "a smaller slice"),
         ({"slice": FOUR_HOSTS, "train_files": 3, "input_cache": "none"}, "files", "error", "Beam shards"),
         ({"slice": FOUR_HOSTS, "train_files": 3}, "files", "warning", "train.input.cache: memory or file"),
