@@ -83,7 +83,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         has_own_loop=has_custom_loop(model),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),
-        train_rows=split_rows(statistics, SPLIT.removeprefix("Split-")),
+        train_rows=split_rows(statistics, SPLIT.removeprefix("Split-")) or None,  # 0: nothing was sampled
     )
     interpreter = find_compiler()
     reason, remedy = unjudged_steps(model)
