@@ -89,7 +89,7 @@ def _opened(kind: Kind, signs: list[Evidence], hosts: Hosts, settings: ComputeSe
     from slipway.components.trainer.devices import with_tensorflow
 
     if kind == "tpu":
-        return with_tensorflow.open_tpu(signs[0].address)
+        return with_tensorflow.open_tpu(signs[0].address, hosts)
     if kind == "gpu":
         return with_tensorflow.open_gpus(hosts)
     return with_tensorflow.open_cpu(hosts, devices=settings.cpu_devices)

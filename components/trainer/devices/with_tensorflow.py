@@ -29,12 +29,13 @@ def connect(tf: Any, address: str) -> Any:
     return resolver
 
 
-def open_tpu(address: str) -> Devices:
+def open_tpu(address: str, hosts: Hosts) -> Devices:
     """Open a TPU; the model must be built in its scope.
 
     Raises:
-        ComponentError: TensorFlow cannot use the TPU.
+        ComponentError: TensorFlow cannot use the TPU, or there are several hosts.
     """
+    _require_one_host(hosts)
     import tensorflow as tf
 
     try:

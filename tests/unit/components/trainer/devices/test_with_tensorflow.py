@@ -8,7 +8,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.hosts import Hosts
-from slipway.components.trainer.devices.with_tensorflow import open_gpus
+from slipway.components.trainer.devices.with_tensorflow import open_gpus, open_tpu
 
 
 @pytest.fixture
@@ -58,3 +58,10 @@ def test_no_gpu_and_several_hosts_are_refused(calls):
     with pytest.raises(ComponentError, match="trains on several with JAX only"):
         open_gpus(Hosts(index=0, count=2))
     assert calls.made == []
+
+
+def test_a_tpu_of_several_hosts_is_not_opened(calls):
+    with pytest.raises(
+        ComponentError, match="TPU_WORKER_HOSTNAMES names 2 hosts, and Keras 3 trains on several"
+    ):
+        open_tpu("local", Hosts(index=1, count=2, source="TPU_WORKER_HOSTNAMES"))
