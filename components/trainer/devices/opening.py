@@ -19,7 +19,8 @@ def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> D
     """Open what `train.device` names. Must be called before anything of Keras or the backend is used.
 
     "auto" tries what there is evidence for, a TPU before a GPU, falls back to the CPU, and records what it
-    passed over. If any other device is missing, the error says what was looked for and what was found.
+    passed over; one of several hosts falls back to nothing, since the others would wait for it. If any other
+    device is missing, the error says what was looked for and what was found.
 
     Raises:
         ComponentError: the device cannot be opened, or the interpreter lacks the backend.
@@ -36,6 +37,11 @@ def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> D
         except ComponentError as error:
             if kind == "cpu":
                 raise
+            if hosts.count > 1:
+                raise ComponentError(
+                    f"host {hosts.index} of {hosts.count} cannot use its {kind.upper()}: {error.message}",
+                    hint=error.hint or "set train.device to a kind that all hosts can use",
+                ) from error
             passed_over.append(f"{kind.upper()} not used: {error.message}")
     raise AssertionError("the CPU is always tried")
 

@@ -45,6 +45,13 @@ def test_auto_falls_back_to_the_gpu_then_to_the_cpu_and_says_so(machine, works, 
     assert (devices.kind, devices.passed_over) == (kind, passed_over)
 
 
+def test_one_of_several_hosts_falls_back_to_nothing(machine):
+    machine("cpu")
+    hosts = {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "1"}
+    with pytest.raises(ComponentError, match="host 1 of 2 cannot use its TPU: no tpu answers"):
+        opening.open_devices(ComputeSettings(), hosts)
+
+
 def test_device_that_is_asked_for_is_had_or_nothing_is(machine):
     machine("cpu")
     with pytest.raises(ComponentError, match="no tpu answers"):
