@@ -297,7 +297,7 @@ def _programs(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _docker(group: str, docker: str, environment: Mapping[str, str]) -> Finding:
-    host = environment.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    host = environment.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     socket = Path(host.removeprefix("unix://"))
     if docker and "://" in host.removeprefix("unix://"):
         return _program(group, "Docker", f"{docker}, with the daemon at {host}", "")

@@ -91,6 +91,11 @@ def test_what_this_machine_lacks_is_reported_with_its_remedy(
     assert all(each.state != "ok" and remedy in each.remedy for each in found)
 
 
+def test_an_empty_address_of_docker_is_none():
+    unset, empty = (doctor._docker("programs", "/bin/docker", each) for each in ({}, {"DOCKER_HOST": ""}))
+    assert empty == unset
+
+
 def test_key_in_place_of_the_path_of_its_file_is_not_repeated():
     [found] = doctor._credentials({"GOOGLE_APPLICATION_CREDENTIALS": "c2VjcmV0" * 100})
     assert (found.state, "c2VjcmV0" in f"{found.found}{found.remedy}") == ("none", False)
