@@ -1,6 +1,6 @@
 """Takes an even sample of rows whose number is not known before. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 def even_sample(records: Iterable[bytes], *, most: int) -> list[bytes]:
@@ -20,3 +20,31 @@ def even_sample(records: Iterable[bytes], *, most: int) -> list[bytes]:
                 kept, step = kept[::2], 2 * step
     many = min(len(kept), most)
     return [kept[place * len(kept) // many] for place in range(many)]
+
+
+def even_sample_of_files(
+    files: Sequence[str], read: Callable[[str], Iterable[bytes]], *, most: int, most_bytes: int
+) -> list[bytes]:
+    """Return `most` records spread evenly over all files, in their order; all if there are no more.
+
+    Args:
+        read: yields the records of a file.
+        most: >= 1, also of the files, which are then spread evenly, too.
+        most_bytes: of records that are read; of a split with more, each file only has its share read.
+    """
+    if not files:
+        return []
+    many = min(len(files), most)
+    chosen = [files[place * len(files) // many] for place in range(many)]
+    parts = (_up_to(read(file), most_bytes // many) for file in chosen)
+    return even_sample((record for part in parts for record in part), most=most)
+
+
+def _up_to(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """Yield records up to the one with which their total size reaches `most_bytes`."""
+    size_bytes = 0
+    for record in records:
+        yield record
+        size_bytes += len(record)
+        if size_bytes >= most_bytes:
+            return

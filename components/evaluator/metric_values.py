@@ -43,7 +43,8 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     """Return the values of all metrics, by slice.
 
     Raises:
-        ComponentError: a metric cannot be computed from a model's predictions.
+        ComponentError: a metric cannot be computed from a model's predictions, or the baseline has another
+            label.
     """
     for asked, model in zip(request.models, tally.models, strict=True):
         if model.lost:
@@ -60,6 +61,9 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
             f"the weight {request.weight} is 0 in every row of the eval split",
             hint="check transform.weight, and what preprocessing_fn returns for it",
         )
+    for asked in request.models:
+        if asked.is_baseline:
+            tally.agreements[asked.output].require(asked.label)
     for labels in (*tally.labels.values(), *tally.numbers.values()):
         labels.compact()
     for model in tally.models:

@@ -10,9 +10,10 @@ from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import MOST_SLICES_WITH_BOUNDS, Memberships, Samples, row_weights
 from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from slipway.components.evaluator.judged import Judged, with_labels_that_count
+from slipway.components.evaluator.label_agreement import LabelAgreement
 from slipway.components.evaluator.model_tally import ModelTally, grown
 from slipway.components.evaluator.ranking import group_numbers
-from slipway.components.evaluator.request import Request
+from slipway.components.evaluator.request import QUANTILES, Request
 from slipway.components.evaluator.slices import Column, SliceKey, check_number, members
 from slipway.components.model_gate.trivial_scores import (
     DISTINCT_LABELS,
@@ -40,6 +41,7 @@ class Tally:
             `trivial_scores.labels_of_vectors`.
         numbers: the same for the elements of vectors that are not a class.
         widths: by output, how many numbers a label has.
+        agreements: by output, whether the baseline has the candidate's labels; empty without a baseline.
         models: one for each of the request's models.
     """
 
@@ -62,6 +64,13 @@ class Tally:
             for _ in range(2)
         )
         self.widths: dict[str, int] = {}
+        self.agreements = {
+            each.output: LabelAgreement(
+                of_classes=not QUANTILES & {*request.metrics_of(each.output).values()}
+            )
+            for each in request.models
+            if each.is_baseline
+        }
         self.models = [ModelTally() for _ in request.models]
 
     @property
@@ -145,6 +154,11 @@ class Tally:
                     raise
                 # Such as a class that it does not know: the remedy is not the candidate's.
                 raise ComponentError(f"the last blessed model cannot be compared: {error.message}") from error
+        both = list(zip(self._request.models, judged, strict=True))
+        candidates = {asked.output: each for asked, each in both if not asked.is_baseline}
+        for asked, each in both:
+            if asked.is_baseline:
+                self.agreements[asked.output].add(candidates[asked.output], each)
 
     def merge(self, other: "Tally") -> None:
         """Add the counts of another process for the same request.
@@ -165,6 +179,8 @@ class Tally:
         for output, mine_of_output in self.labels.items():
             mine_of_output.merge(other.labels[output], places)
             self.numbers[output].merge(other.numbers[output], places)
+        for output, agreement in self.agreements.items():
+            agreement.merge(other.agreements[output])
         for mine, theirs in zip(self.models, other.models, strict=True):
             mine.merge(theirs, places, many, self.bounded)
         if self.is_cut:

@@ -1,18 +1,22 @@
 """Builds the requests: real rows of the eval split without the label, and perturbed ones."""
 
+import itertools
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
-from slipway.components.example_records import first_records
+from slipway.components.even_sample import even_sample_of_files
+from slipway.components.example_records import records
 from slipway.components.serving_check.perturbations import Perturbation
+
+_MOST_BYTES = 256 << 20  # read in a second or two; a fault in a few rows of more data may go unseen
 
 
 def read_rows(files: Iterable[str], *, rows: int) -> list[bytes]:
-    """Return serialized tf.Examples, always the same sample of the first 10 * `rows` examples of the files.
+    """Return serialized tf.Examples, always the same sample, spread evenly over the files; in random order.
 
     Args:
         files: TFRecord files; those that end in .gz or .zst are compressed.
@@ -21,17 +25,16 @@ def read_rows(files: Iterable[str], *, rows: int) -> list[bytes]:
     Raises:
         ComponentError: there are no examples.
     """
-    found: list[bytes] = []
-    for file in sorted(files):
-        found += first_records(file, 10 * rows - len(found))
-        if len(found) >= 10 * rows:
-            break
-    if not found:
+    if not (found := even_sample_of_files(sorted(files), _read, most=rows, most_bytes=_MOST_BYTES)):
         raise ComponentError(
             "the eval split has no example to query the model with", hint="look at data.split"
         )
-    drawn = random.Random(1)  # noqa: S311 (a sample, no secret)
-    return drawn.sample(found, min(rows, len(found)))
+    drawn = random.Random(1)  # noqa: S311 (no secret: the first rows, which are asked alone, are a sample, too)
+    return drawn.sample(found, len(found))
+
+
+def _read(file: str) -> Iterator[bytes]:
+    return itertools.chain.from_iterable(records(file))
 
 
 def only_columns(row: bytes, names: Collection[str]) -> bytes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.even_sample import even_sample
+from slipway.components.even_sample import even_sample, even_sample_of_files
 
 
 def records(many):
@@ -26,3 +26,29 @@ def test_sample_is_spread_over_all_records_in_their_order(many):
 def test_rows_in_the_order_of_their_classes_are_sampled_from_each_class():
     ordered = [b"0"] * 700 + [b"1"] * 300
     assert even_sample(ordered, most=100).count(b"1") == pytest.approx(30, abs=8)
+
+
+def test_sample_of_files_reaches_the_last_rows_of_each():
+    found = even_sample_of_files(["a", "b"], lambda file: [file.encode()] * 1000, most=10, most_bytes=1 << 20)
+    assert found == [b"a"] * 5 + [b"b"] * 5
+    ordered = [b"early"] * 5000 + [b"late"] * 400
+    assert b"late" in even_sample_of_files(["a"], lambda _: ordered, most=64, most_bytes=1 << 20)
+
+
+def test_sample_of_files_reads_no_more_than_its_bytes_and_no_more_files_than_rows():
+    read = []
+
+    def endless(file):
+        for _ in range(10_000):
+            read.append(file)
+            yield file.encode() * 50
+
+    names = [f"{number:02}" for number in range(40)]
+    found = even_sample_of_files(names, endless, most=20, most_bytes=20 * 300)
+    assert (len(found), found[0][:2], found[-1][:2]) == (20, b"00", b"38")
+    assert sorted(read) == sorted(names[::2] * 3)
+
+
+@pytest.mark.parametrize("files", [[], ["empty"]])
+def test_no_files_and_empty_ones_give_no_sample(files):
+    assert even_sample_of_files(files, lambda _: [], most=3, most_bytes=10) == []

@@ -374,3 +374,21 @@ def test_label_that_only_the_baseline_has_no_class_for_is_told_of_the_baseline()
     with pytest.raises(ComponentError, match=r"^a label of the eval split is -1") as ours:
         Tally(replace(asked, models=models[::-1])).add({}, [candidate, baseline], first=0)
     assert "check transform.label" in ours.value.hint
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0])])
+def test_baseline_of_another_label_is_not_compared(weights):
+    models = (replace(PLAIN, name="baseline", is_baseline=True), replace(PLAIN, name="candidate"))
+    asked = replace(request("root_mean_squared_error"), models=models, slices=((),))
+    dollars = Judged(np.array([[4.2], [9.0]]), np.array([[4.0], [9.5]]), weights)
+    cents = Judged(np.array([[420.0], [900.0]]), np.array([[400.0], [950.0]]), weights)
+    whole, part = Tally(asked), Tally(asked)
+    part.add({}, [cents, dollars], first=0)
+    whole.merge(part)
+    with pytest.raises(
+        ComponentError, match=r"^label of the last blessed model is another label.* it is 900 in"
+    ):
+        results(asked, whole)
+    same = Tally(asked)
+    same.add({}, [dollars, dollars], first=0)
+    assert results(asked, same)

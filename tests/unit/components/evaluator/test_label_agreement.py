@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.judged import Judged
+from slipway.components.evaluator.label_agreement import LabelAgreement
+
+CENTS = np.random.default_rng(5).gamma(2, 400, 4000)
+
+
+def agreement(ours, theirs, *, answers=1, weights=None, of_classes=True, parts=3):
+    """Compare labels in batches, of which the last comes from another process."""
+    found, other = LabelAgreement(of_classes=of_classes), LabelAgreement(of_classes=of_classes)
+    for place, part in enumerate(np.array_split(np.arange(len(ours)), parts)):
+        into = other if place == parts - 1 else found
+        candidate, baseline = (
+            Judged(
+                np.asarray(each, np.float32)[part].reshape(len(part), -1),
+                np.zeros((len(part), answers)),
+                None if weights is None else np.asarray(weights, float)[part],
+            )
+            for each in (ours, theirs)
+        )
+        into.add(candidate, baseline)
+    found.merge(other)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        (
+            CENTS / 100,
+            CENTS,
+            r"fare of the last blessed model is another .*: it is [\d.]+ in a row of the eval",
+        ),
+        (np.log1p(CENTS), CENTS, "where the candidate's is"),
+        (CENTS > 800, CENTS > 1200, "it is 0 in a row of the eval split where the candidate's is 1"),
+        (CENTS > 800, CENTS <= 800, "where the candidate's is"),
+        (
+            np.full(9, 2.0),
+            np.full(9, 3.0),
+            "it is 3 in a row .* candidate's is 2; the two cannot be compared$",
+        ),
+        (np.zeros((6, 2)), np.zeros((6, 3)), "it has 3 numbers in a row, and the candidate's 2"),
+    ],
+)
+def test_label_in_another_unit_or_of_another_rule_is_another_label(ours, theirs, words):
+    with pytest.raises(ComponentError, match=words) as told:
+        agreement(ours, theirs).require("fare")
+    assert told.value.hint == "", "the screen names the command that clears the baseline"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (CENTS, CENTS),
+        (CENTS.astype(np.float32), CENTS),
+        ((CENTS - 800) / 560, (CENTS - 812) / 571),
+        (np.where(CENTS > 900, np.nan, CENTS), CENTS),
+        (np.full(9, 0.1, np.float32), np.full(9, 0.1)),
+        (np.full(3, np.nan), np.zeros(3)),
+        (CENTS * 1e300, CENTS * 1e300),
+    ],
+)
+def test_label_that_is_rounded_or_scaled_by_new_data_is_the_same(ours, theirs):
+    with np.errstate(over="ignore"):
+        agreement(ours, theirs).require("fare")
+
+
+def test_label_of_a_row_that_weighs_nothing_is_not_compared():
+    ours, theirs = [1.0, 0.0, 5.0, 1.0], [1.0, 0.0, -9.0, 1.0]
+    agreement(ours, theirs, weights=[1, 2, 0, 1]).require("fare")
+    with pytest.raises(ComponentError, match="another label"):
+        agreement(ours, theirs).require("fare")
+
+
+CLASSES = np.arange(900) % 3
+
+
+def one_hot(classes, many):
+    return np.eye(many)[np.asarray(classes, int)]
+
+
+def test_classes_may_have_other_numbers_and_be_one_hot():
+    """A vocabulary numbers its classes by how frequent they are in its data."""
+    others = np.array([2, 0, 1])[CLASSES]
+    agreement(CLASSES, others, answers=3).require("genre")
+    agreement(one_hot(CLASSES, 3), others, answers=3).require("genre")
+    rare = np.where(np.arange(900) < 8, 3, CLASSES)  # new rows of a class that the old vocabulary lacks
+    agreement(rare, others, answers=4).require("genre")
+
+
+@pytest.mark.parametrize("theirs", [CLASSES // 2, np.zeros(900), (np.arange(900) + 1) // 2 % 3])
+def test_classes_that_are_cut_otherwise_are_other_labels(theirs):
+    with pytest.raises(
+        ComponentError, match=r"\d\d\.\d% of the rows of the eval split are in no class that both"
+    ):
+        agreement(CLASSES, theirs, answers=3).require("genre")
+
+
+def test_quantiles_have_numbers_for_labels_and_several_labels_are_compared_one_by_one():
+    with pytest.raises(ComponentError, match="where the candidate's is"):
+        agreement(CENTS, CENTS / 100, answers=3, of_classes=False).require("fare")
+    several = np.stack([CENTS > 500, CENTS > 600], axis=1)
+    agreement(several, several, answers=2).require("tags")
+    with pytest.raises(ComponentError, match="another label"):
+        agreement(several, several[:, ::-1], answers=2).require("tags")
