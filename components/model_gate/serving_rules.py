@@ -57,6 +57,7 @@ class ServingReport(TypedDict):
     failed: list[Failure]
     missing_signatures: list[str]
     wrong_arguments: dict[str, list[str]]
+    marked: NotRequired[list[str]]
     rows: int
     perturbed: int
     not_finite_rows: int
@@ -168,7 +169,7 @@ def _parity_checks(report: ServingReport, failures: Mapping[str, str], tolerance
             "one row answered as in a batch",
             "the transform or the model depends on the batch",
         ),
-        ("raw", report.get("raw"), "serve_raw answers as serving_default", "a column is read differently"),
+        ("raw", report.get("raw"), "serve_raw answers as serving_default", _raw_note(report)),
     )
     checks = []
     for stage, difference, name, note in kinds:
@@ -192,6 +193,16 @@ def _parity_checks(report: ServingReport, failures: Mapping[str, str], tolerance
     if "transform" in failures:
         checks.append(_said("transform_features", "an answer", failures["transform"]))
     return checks
+
+
+def _raw_note(report: ServingReport) -> str:
+    if not (marked := report.get("marked")):
+        return "a column is read differently"
+    return (
+        f'rows hold "", NaN or {-(2**63)} as a value of {_listed(marked)}, which serve_raw takes for an '
+        "empty cell: leave such cells empty in the data, or let preprocessing_fn fill empty cells with that "
+        "value"
+    )
 
 
 def _features_apart(report: ServingReport, tolerance: float) -> str:

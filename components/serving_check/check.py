@@ -12,7 +12,7 @@ import numpy as np
 from slipway.components.serving_check.answer_difference import difference, feature_differences
 from slipway.components.serving_check.clean_process import ask_in_clean_process
 from slipway.components.serving_check.perturbations import perturbations
-from slipway.components.serving_check.requests import only_columns, perturbed, write_rows
+from slipway.components.serving_check.requests import columns_with_marks, only_columns, perturbed, write_rows
 from slipway.components.serving_check.training_side import TrainingAnswers, TrainingSide
 
 SIGNATURES = ("serving_default", "serve_raw", "transform_features")
@@ -38,11 +38,11 @@ def check_served_model(
 
     Returns:
         `clean_process.report_of`, with `rows` (number of real rows), `size_bytes`, `missing_signatures`,
-        `wrong_arguments` ({missing, unexpected} of `serve_raw`), `outputs` (numbers per row), `perturbed`
-        (number of perturbations), `not_finite_rows` (of the real rows), `strange` (perturbations in words
-        whose answer is not finite), `refused` (perturbations that were refused but should not be, {words,
-        error}), and the differences `parity`, `alone`, `raw` ({largest, row, got, wanted}) and `features` by
-        name.
+        `wrong_arguments` ({missing, unexpected} of `serve_raw`), `marked` (columns with a value that
+        `serve_raw` takes for an empty cell), `outputs` (numbers per row), `perturbed` (number of
+        perturbations), `not_finite_rows` (of the real rows), `strange` (perturbations in words whose answer
+        is not finite), `refused` (perturbations that were refused but should not be, {words, error}), and
+        the differences `parity`, `alone`, `raw` ({largest, row, got, wanted}) and `features` by name.
 
     Raises:
         ComponentError: training's own answers cannot be computed.
@@ -70,6 +70,7 @@ def check_served_model(
         "size_bytes": sum(path.stat().st_size for path in model.rglob("*") if path.is_file()),
         "missing_signatures": [each for each in SIGNATURES if each not in report["signatures"]],
         "wrong_arguments": _wrong_arguments(report["signatures"], training.arguments()),
+        "marked": columns_with_marks(requests, columns),
         "perturbed": len(changes),
         "strange": [changes[row].words for row in report.pop("not_finite")],
         "refused": [

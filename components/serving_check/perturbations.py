@@ -51,6 +51,15 @@ class Perturbation:
     may_refuse: bool = False
 
 
+def marks_empty(column: Column, values: Sequence[Value]) -> bool:
+    """Return True if `serve_raw` takes a value of a row for an empty cell: the last of a list, NaN, "" or the
+    lowest integer. A required column has no empty cells, so that its values are taken as they are."""
+    if column.required or not values:
+        return False
+    last = values[-1]
+    return last != last or last in (b"", -(2**63))
+
+
 def perturbations(columns: Sequence[Column]) -> Iterator[Perturbation]:
     """Yield every perturbation for these columns: one column at a time, then all optional columns missing."""
     for column in columns:

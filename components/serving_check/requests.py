@@ -4,13 +4,14 @@ import itertools
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
 from slipway.components.even_sample import even_sample_of_files
 from slipway.components.example_records import records
-from slipway.components.serving_check.perturbations import Perturbation
+from slipway.components.serving_check.perturbations import Column, Perturbation, marks_empty
 
 _MOST_BYTES = 256 << 20  # read in a second or two; a fault in a few rows of more data may go unseen
 
@@ -44,6 +45,22 @@ def only_columns(row: bytes, names: Collection[str]) -> bytes:
         del example.features.feature[name]
     serialized: bytes = example.SerializeToString(deterministic=True)
     return serialized
+
+
+def columns_with_marks(rows: Iterable[bytes], columns: Sequence[Column]) -> list[str]:
+    """Return the names of the columns in whose rows a value is what `serve_raw` takes for an empty cell."""
+    examples = [tf.train.Example.FromString(row) for row in rows]
+    return [
+        column.name
+        for column in columns
+        if any(marks_empty(column, _values(example.features.feature, column.name)) for example in examples)
+    ]
+
+
+def _values(features: Any, name: str) -> Sequence[Any]:
+    kind = features[name].WhichOneof("kind") if name in features else None
+    values: Sequence[Any] = getattr(features[name], kind).value if kind else ()
+    return values
 
 
 def perturbed(row: bytes, change: Perturbation) -> bytes:

@@ -117,7 +117,8 @@ FAULTS = {
         ({"alone": FAR}, "one row answered as in a batch 0.2")
     ],
     f"at most 0.0001 apart ({APART_NOTES['serve_raw answers as serving_default']})": [
-        ({"raw": FAR}, "serve_raw answers as serving_default 0.2")
+        ({"raw": FAR}, "serve_raw answers as serving_default 0.2"),
+        ({"raw": FAR, "marked": []}, "serve_raw answers as serving_default 0.2"),
     ],
     f"at most 0.0001 apart ({APART_NOTES['answers as training does']})": [
         ({"parity": FAR}, "answers as training does 0.2"),
@@ -133,6 +134,16 @@ FAULTS = {
 )
 def test_each_fault_is_refused_in_words(changes, found, needed):
     assert reasons(**changes) == [f"serving: {found}, needs {needed}"]
+
+
+def test_columns_whose_values_serve_raw_takes_for_empty_cells_are_named():
+    [reason] = reasons(raw=FAR, marked=["company"])
+    assert reason == (
+        'serving: serve_raw answers as serving_default 0.2, needs at most 0.0001 apart (rows hold "", NaN or '
+        "-9223372036854775808 as a value of company, which serve_raw takes for an empty cell: leave such "
+        "cells empty in the data, or let preprocessing_fn fill empty cells with that value)"
+    )
+    assert not reasons(marked=["company"]), "the transform makes the same of both"
 
 
 @pytest.mark.parametrize(

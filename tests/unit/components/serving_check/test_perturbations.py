@@ -1,6 +1,15 @@
 """The strange requests."""
 
-from slipway.components.serving_check.perturbations import EXTREMES, LONG_LIST, UNSEEN, Column, perturbations
+import pytest
+
+from slipway.components.serving_check.perturbations import (
+    EXTREMES,
+    LONG_LIST,
+    UNSEEN,
+    Column,
+    marks_empty,
+    perturbations,
+)
 
 COLUMNS = [
     Column("fare", "number"),
@@ -43,3 +52,22 @@ def test_list_is_empty_and_longer_than_any():
     assert by_words["tags with 1,000 values"].columns == {"tags": (UNSEEN,) * LONG_LIST}
     assert not by_words["tags = []"].may_refuse
     assert not by_words.keys() & {"fare = []", "company with 1,000 values"}
+
+
+@pytest.mark.parametrize(
+    ("values", "marks"),
+    [
+        ([b""], True),
+        ([float("nan")], True),
+        ([-(2**63)], True),
+        ([b"a"], False),
+        ([0], False),
+        ([0.0], False),
+        ([], False),
+        ([b"", b"a"], False),
+        ([b"a", b""], True),
+    ],
+)
+def test_values_that_serve_raw_takes_for_empty_cells(values, marks):
+    assert marks_empty(Column("a", "text", is_list=len(values) > 1), values) == marks
+    assert not marks_empty(Column("a", "text", required=True), values)
