@@ -30,6 +30,7 @@ from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest_contents import About
 from slipway.components.pusher.provenance import (
     collect_provenance,
+    read_code,
     read_data,
     read_exports,
     read_sbom,
@@ -129,6 +130,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         )
         with contextlib.suppress(OSError):  # as above
             _require_not_rolled_back(base, digest)
+        environment = here(f"{model.uri}/{SBOM_FOLDER}")
         provenance = collect_provenance(
             about=told,
             verdict=read_verdict(blessed),
@@ -137,10 +139,11 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             schema=read_schema(here(schema.uri) / "schema.pbtxt"),
             signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
             exports=read_exports(here(f"{model.uri}/exports")),
+            code=read_code(environment),
         )
         # `push` checks the digest of the copy against this one.
         provenance["model"] = {**provenance.get("model", {}), "digest": digest}
-        extras = Extras(key, sbom=read_sbom(here(f"{model.uri}/{SBOM_FOLDER}")))
+        extras = Extras(key, sbom=read_sbom(environment))
         published = push(folder, base=base, provenance=provenance, extras=extras)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)

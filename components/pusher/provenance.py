@@ -4,16 +4,16 @@ Missing facts are left out: the gate, data or schema of other pipelines may hold
 """
 
 import hashlib
-import importlib.util
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 from typing import Any, cast
 
+from slipway.components.code_digests import CODE, code_digests
 from slipway.components.pusher.manifest_contents import (
     About,
     DataGateProvenance,
@@ -27,7 +27,6 @@ from slipway.components.saved_model.signatures import PlainSignature
 RUN_VARIABLE = "SLIPWAY_RUN"
 
 _STACK = ("tfx", "tensorflow", "tensorflow-transform", "keras", "numpy")
-_SHARED_CODE = "slipway.components"
 
 
 def collect_provenance(
@@ -39,6 +38,7 @@ def collect_provenance(
     schema: SchemaProvenance,
     signatures: Mapping[str, PlainSignature],
     exports: Mapping[str, object] | None = None,
+    code: Mapping[str, str] | None = None,
 ) -> Provenance:
     """Return the provenance of a version, for its manifest and its card.
 
@@ -46,6 +46,7 @@ def collect_provenance(
         verdict: the model gate's `verdict.json`.
         data: as returned by `read_data`; `schema`: as returned by `read_schema`.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
+        code: as returned by `read_code`: it may have been edited since. What it lacks is taken now.
     """
     found = {
         "workload": about.get("workload", ""),
@@ -57,7 +58,10 @@ def collect_provenance(
         "run": os.environ.get(RUN_VARIABLE, ""),
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},
-        "code": code_digests([about.get("model", ""), about.get("preprocessing_fn", "")]),
+        "code": {
+            **code_digests([about.get("model", ""), about.get("preprocessing_fn", "")]),
+            **(code or {}),
+        },
         "pretrained": dict(about.get("pretrained", {})),
         "data": {
             **({"source": about["source"]} if about.get("source") else {}),
@@ -136,17 +140,10 @@ def read_schema(path: Path) -> SchemaProvenance:
     return {"digest": hashlib.sha256(content).hexdigest(), "columns": columns, "needed": needed}
 
 
-def code_digests(functions: Iterable[str]) -> dict[str, str]:
-    """Return one SHA-256 over the Python files for each function's package and for this project's own.
-
-    Args:
-        functions: dotted paths, module and function; empty ones and those that cannot be found are left out.
-            Of a module in no package, its own file counts.
-    """
-    modules = [path.rpartition(".")[0] for path in functions]
-    packages = {module.rpartition(".")[0] or module for module in modules} | {_SHARED_CODE}
-    files = {name: _files(name) for name in sorted(packages - {""})}
-    return {name: _digest(found) for name, found in files.items() if found}
+def read_code(folder: Path) -> dict[str, str]:
+    """Return the digests of the code that trained the model, from this folder; empty if there are none."""
+    found = _read_mapping(folder / CODE)
+    return {name: digest for name, digest in found.items() if isinstance(digest, str)}
 
 
 def stack_versions() -> dict[str, str]:
@@ -158,27 +155,6 @@ def stack_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue  # a deployment may lack one
     return found
-
-
-def _files(package: str) -> dict[str, Path]:
-    """Return the Python files of a package or a module by name; none if it cannot be found."""
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return {}
-    if spec is None:
-        return {}
-    if spec.submodule_search_locations:
-        folder = Path(next(iter(spec.submodule_search_locations)))
-        found = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py"))
-    else:
-        found = ((Path(each).name, Path(each)) for each in (spec.origin,) if each)
-    return {name: path for name, path in found if path.is_file()}  # an editor's lock is a link to nothing
-
-
-def _digest(files: Mapping[str, Path]) -> str:
-    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
 def _read_mapping(path: Path) -> dict[str, object]:

@@ -19,6 +19,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
+from slipway.components.code_digests import CODE, code_digests
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.digest import SBOM, SBOM_FOLDER
 from slipway.components.saved_model.digest_files import keep_digest
@@ -64,6 +65,7 @@ def run_fn(fn_args: Any) -> None:
     """
     keep_to_cpu()  # the training process chooses its own device
     settings, machines = read_settings(fn_args.custom_config)
+    code = code_digests([settings["model"]])  # now: it may be edited while it trains
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
     tuned = tuned_values(fn_args.hyperparameters)
@@ -100,6 +102,8 @@ def run_fn(fn_args: Any) -> None:
         environment = f"{_artifact(fn_args.serving_model_dir)}/{SBOM_FOLDER}"
         tf.io.gfile.makedirs(environment)
         tf.io.gfile.copy(str(Path(folder, SBOM)), f"{environment}/{SBOM}", overwrite=True)
+        with tf.io.gfile.GFile(f"{environment}/{CODE}", "w") as file:
+            file.write(json.dumps(code, indent=2) + "\n")
         served.save(fn_args.serving_model_dir)
         keep_digest(fn_args.serving_model_dir)
         exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)

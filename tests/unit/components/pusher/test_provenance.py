@@ -5,8 +5,8 @@ import json
 import pytest
 
 from slipway.components.pusher.provenance import (
-    code_digests,
     collect_provenance,
+    read_code,
     read_data,
     read_exports,
     read_sbom,
@@ -91,39 +91,22 @@ def test_schema_is_known_by_its_digest_and_its_columns(project, tmp_path):
     assert read_schema(tmp_path / "schema.pbtxt") == read_schema(tmp_path / "none") == {}
 
 
-def test_code_digest_changes_with_the_code_and_not_with_the_place(tmp_path, monkeypatch):
-    digests = []
-    for place, text in (("a", "x = 1"), ("b", "x = 1"), ("c", "x = 2")):
-        package = tmp_path / place / f"pushed_{place}"
-        package.mkdir(parents=True)
-        (package / "__init__.py").touch()
-        (package / "model.py").write_text(text, encoding="utf-8")
-        monkeypatch.syspath_prepend(tmp_path / place)
-        digests.append(code_digests([f"pushed_{place}.model.build"])[f"pushed_{place}"])
-    assert digests[0] == digests[1] != digests[2]
-
-
-def test_lock_that_an_editor_leaves_beside_the_code_is_left_out(tmp_path, monkeypatch):
-    package = tmp_path / "being_edited"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    before = code_digests(["being_edited.model.build"])
-    (package / ".#model.py").symlink_to("me@here.1234:1700000000")
-    assert code_digests(["being_edited.model.build"]) == before
-
-
-def test_code_of_a_module_in_no_package_is_its_file(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    digests = []
-    for text in ("x = 1", "x = 2"):
-        (tmp_path / "one_module.py").write_text(text, encoding="utf-8")
-        digests.append(code_digests(["one_module.build"])["one_module"])
-    assert digests[0] != digests[1]
-
-
-def test_code_that_cannot_be_found_is_left_out():
-    assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"slipway.components"}
+def test_code_is_that_of_the_training_and_what_it_did_not_know_that_of_now(tmp_path):
+    kept = {"slipway.components": "as trained", "workloads.taxi": "as trained"}
+    (tmp_path / "code.json").write_text(json.dumps({**kept, "odd": 1}), encoding="utf-8")
+    about = {"model": "workloads.taxi.model.build_model", "preprocessing_fn": "workloads.fares.transform.f"}
+    found = collect_provenance(
+        about=about,
+        verdict={},
+        data_verdict={},
+        data={},
+        schema={},
+        signatures={},
+        code=read_code(tmp_path),
+    )["code"]
+    assert len(found.pop("workloads.fares")) == 64
+    assert found == kept
+    assert read_code(tmp_path / "none") == {}
 
 
 def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
