@@ -1,5 +1,7 @@
 """Custom Keras callbacks: a function `callbacks(context)` beside `build_model` returns them."""
 
+from collections.abc import Sequence
+
 import keras
 
 from slipway.components.errors import ComponentError
@@ -20,7 +22,8 @@ def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.c
         The callbacks; [] if the module has no such function.
 
     Raises:
-        ComponentError: the function returns something else.
+        ComponentError: the function returns something else, or a callback that leaves other weights in the
+            model at the end of an epoch than the training goes on with.
         Exception: whatever the user's code raises.
     """
     if not has_custom_callbacks(dotted_path):
@@ -40,6 +43,12 @@ def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.c
                 hint="return instances of keras.callbacks.Callback, for example "
                 "keras.callbacks.ReduceLROnPlateau()",
             )
+        if isinstance(each, keras.callbacks.SwapEMAWeights) and each.swap_on_epoch:
+            raise ComponentError(
+                f"{where} returns SwapEMAWeights(swap_on_epoch=True), which leaves the averages in the model "
+                "at the end of an epoch: its checkpoint would go on from them",
+                hint="SwapEMAWeights() measures the averages, too, and they are what is exported in any case",
+            )
     return list(found)
 
 
@@ -48,4 +57,14 @@ def sees_steps(callback: keras.callbacks.Callback) -> bool:
     return any(
         getattr(getattr(callback, name), "__func__", None) is not getattr(keras.callbacks.Callback, name)
         for name in _OF_STEPS
+    )
+
+
+def words_of_forgotten(callbacks: Sequence[keras.callbacks.Callback]) -> str:
+    """Return what callbacks of a resumed training no longer know, and export by; "": nothing."""
+    if not any(isinstance(each, keras.callbacks.EarlyStopping) for each in callbacks):
+        return ""
+    return (
+        "Keras' EarlyStopping has forgotten the epochs before this resumption, and their best weights; "
+        "train.early_stopping.patience and train.checkpoint.serve_best keep both"
     )

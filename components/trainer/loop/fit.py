@@ -16,7 +16,11 @@ from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
 from slipway.components.trainer.loop.checkpoint_callback import Checkpointing
 from slipway.components.trainer.loop.context import TrainingContext, facts_of
-from slipway.components.trainer.loop.custom_callbacks import custom_callbacks, sees_steps
+from slipway.components.trainer.loop.custom_callbacks import (
+    custom_callbacks,
+    sees_steps,
+    words_of_forgotten,
+)
 from slipway.components.trainer.loop.custom_loop import OwnLoop
 from slipway.components.trainer.loop.early_stopping import require_best
 from slipway.components.trainer.loop.host_agreement import require_same_step
@@ -123,6 +127,8 @@ def fit(
         if folder and job.serves_best and reached.best:
             require_same_step(reached.best.step, devices)  # waits until the first host has written it
             restore_best(model, folder, reached.best.step)
+            if averages_weights(model) and not data.is_custom_loop:  # as Keras' fit does at its end
+                model.optimizer.finalize_variable_values(model.trainable_weights)
         return reached, attempts
 
 
@@ -138,6 +144,8 @@ def _fit_from(
     """Fit from `begin` to the end, and wait for the last checkpoint to be written."""
     steps = data.steps_per_epoch
     own = custom_callbacks(job.model, TrainingContext(**facts))
+    if begin.step and (forgotten := words_of_forgotten(own)):
+        emit("note", message=forgotten)
     is_open = job.step.steps_per_execution is None and model.train_function is None
     if is_open and any(sees_steps(each) for each in own):
         model.steps_per_execution = 1  # Keras calls them once a call

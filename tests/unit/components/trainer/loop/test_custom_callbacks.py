@@ -39,6 +39,10 @@ def test_callbacks_are_made_with_the_facts_of_the_training(found):
     [
         ("None", r"\.callbacks must return a list of Keras callbacks, not NoneType"),
         ("[keras.callbacks.EarlyStopping]", "returns EarlyStopping, which is not a Keras callback"),
+        (
+            "[keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]",
+            r"SwapEMAWeights\(swap_on_epoch=True\), which leaves the averages in the model",
+        ),
         ("[print]", "returns builtin_function_or_method, which is not a Keras callback"),
     ],
 )
@@ -60,3 +64,13 @@ def test_callbacks_that_do_something_at_each_step_are_known():
     assert not any(map(sees_steps, [made.Callback(), made.ReduceLROnPlateau(), made.EarlyStopping()]))
     assert not sees_steps(made.LambdaCallback(on_epoch_end=print))
     assert all(map(sees_steps, [made.TerminateOnNaN(), made.LambdaCallback(on_train_batch_end=print), Old()]))
+
+
+def test_what_callbacks_forget_over_a_resumption_is_said_of_those_that_choose_what_is_exported():
+    import keras
+
+    from slipway.components.trainer.loop.custom_callbacks import words_of_forgotten
+
+    made = keras.callbacks
+    assert words_of_forgotten([made.SwapEMAWeights(), made.ReduceLROnPlateau()]) == ""
+    assert words_of_forgotten([made.EarlyStopping()]).startswith("Keras' EarlyStopping has forgotten")

@@ -28,8 +28,8 @@ pytestmark = [
 STEPS = 4
 
 
-def fitted(folder, optimizer, hosts):
-    """The weights after three epochs, from the newest checkpoint in the folder on."""
+def fitted(folder, optimizer, hosts, *, epochs=3, **checkpoint):
+    """The weights after the epochs, from the newest checkpoint in the folder on."""
     import keras
     import tensorflow as tf
 
@@ -38,10 +38,10 @@ def fitted(folder, optimizer, hosts):
     job = small_job(
         model="keras.build_model",
         batch_size=2,
-        epochs=3,
+        epochs=epochs,
         output_dir=str(folder),
         checkpoint_dir=str(folder),
-        checkpoint=CheckpointSettings(steps=2, keep=10),
+        checkpoint=CheckpointSettings(steps=2, keep=10, **checkpoint),
     )
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
     model.compile(optimizer(), "mse", jit_compile=False)
@@ -79,6 +79,16 @@ def test_weights_are_averaged_at_the_end_only(tmp_path, optimizer, hosts):
         later.unlink()
     assert max(int(each.stem[5:]) for each in tmp_path.glob("step-*")) == 2
     np.testing.assert_array_equal(fitted(tmp_path, optimizer, hosts), undisturbed)
+
+
+@pytest.mark.parametrize("optimizer", [sgd, scaled])
+def test_best_epoch_s_weights_are_averaged_as_those_of_a_last_one(tmp_path, optimizer):
+    """The loss of the third epoch is worse than that of the second."""
+    (tmp_path / "last").mkdir()
+    (tmp_path / "best").mkdir()
+    last = fitted(tmp_path / "last", optimizer, Hosts(), epochs=2)
+    best = fitted(tmp_path / "best", optimizer, Hosts(), serve_best=True, best_metric="loss")
+    np.testing.assert_array_equal(best, last)
 
 
 def test_model_whose_loss_is_scaled_is_restored_a_second_time():
