@@ -24,6 +24,7 @@ from slipway.components.pusher.destination import (
     find_other_workload,
     find_rollback,
     push,
+    remedy_of_rollback,
 )
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.hook import run_hook
@@ -183,7 +184,7 @@ def _require_not_rolled_back(base: str, digest: str) -> None:
         raise ComponentError(
             f"This model was version {version} of {base}, and was rolled back ({', '.join(facts)}); nothing "
             "is pushed.",
-            hint=f"train another model; or if this one is to be served after all: rollback --to {version}",
+            hint=remedy_of_rollback(base, version),
         )
 
 

@@ -76,6 +76,18 @@ def find_rollback(base: str, model_digest: str) -> Republished | None:
     return None
 
 
+def remedy_of_rollback(base: str, version: int) -> str:
+    """Return what can be done where the model of a version is not pushed because it was rolled back.
+
+    Raises:
+        ComponentError: the bucket cannot be used.
+        OSError: the directory cannot be read.
+    """
+    if version in version_store_at(base).numbers():
+        return f"train another model; or if this one is to be served after all: rollback --to {version}"
+    return f"train another model; version {version} is gone, so that no rollback can bring this one back"
+
+
 def find_unwritable(base: str, *, workload: str = "") -> str:
     """Return why no version can be published to a directory; empty if one can.
 

@@ -109,7 +109,8 @@ def summary(
             yield _pushed_line(record, record.pushed)
         yield from refusal_lines(record, verdict or Verdict(), width)
         if isinstance(record.target.target, OfWorkload):
-            yield f"hint: {rerun_command(record, bless=WHY)}   # blesses it, on the record"
+            again = rerun_command(record, **{**record.overrides, "bless": WHY})  # else the data stops it now
+            yield f"hint: {again}   # blesses it, on the record"
     elif record.pushed:
         yield _pushed_line(record, record.pushed)
     else:
@@ -254,7 +255,8 @@ def stop_hints(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]
         if has_edits and not _is_rehearsal(record):  # a rehearsal uses a copy of the schema, as in an image
             yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
         if name := verdict.get("override"):
-            yield f"hint: {rerun_command(record, **{name: WHY})}   # lets it pass once, on the record"
+            again = rerun_command(record, **{**record.overrides, name: WHY})
+            yield f"hint: {again}   # lets it pass once, on the record"
 
 
 def rerun_command(record: RunRecord, **overrides: str) -> str:

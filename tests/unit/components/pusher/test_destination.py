@@ -8,6 +8,7 @@ from slipway.components.pusher.destination import (
     find_other_workload,
     find_rollback,
     find_unwritable,
+    remedy_of_rollback,
 )
 from slipway.components.pusher.manifest import read_manifest
 from slipway.components.pusher.publish_to_folder import publish
@@ -96,8 +97,10 @@ def test_model_whose_version_was_removed_is_known_by_the_digest_that_the_rollbac
     history("a")
     last, newest = history("b")
     history("a", instead_of=last, instead_of_model=newest)
+    assert remedy_of_rollback(str(base), last).endswith(f": rollback --to {last}")
     shutil.rmtree(base / str(last))
     assert find_rollback(str(base), newest)["instead_of"] == last
+    assert "rollback --to" not in remedy_of_rollback(str(base), last)
 
 
 @pytest.mark.parametrize("replaced", [0, -1, 2**62])

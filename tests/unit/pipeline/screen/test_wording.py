@@ -145,6 +145,15 @@ def test_the_command_that_repeats_a_run_ends_where_that_run_ended(stopped):
     assert f"{ends} --output" in run_command(stopped)
 
 
+def test_hint_that_lets_a_run_pass_keeps_the_other_reason_that_it_had(stopped):
+    stopped.overrides = {"bless": "the old one is broken"}
+    [*_, hint] = summary(stopped, stops={"DataGate": {"override": "accept_data"}})
+    assert f"--bless 'the old one is broken' --accept-data '{WHY}' --output" in hint
+    refused = record("stopped", target=stopped.target, blessed=False, overrides={"accept_data": "a holiday"})
+    hints = [line for line in summary(refused) if line.startswith("hint: ")]
+    assert f"--accept-data 'a holiday' --bless '{WHY}' --output" in hints[0]
+
+
 def test_long_verdict_is_cut_and_the_rest_is_shown_elsewhere(stopped):
     verdict = {"lines": [f"finding {number}" for number in range(300)], "override": "accept_data"}
     said = list(summary(stopped, stops={"DataGate": verdict}))
