@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from slipway.pipeline.config import WorkloadChoice, read_assignments
+from slipway.pipeline.config.workload_file import refuse_secrets
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.plan.run_request import Options, Request, pipeline_request, workload_request
@@ -202,6 +203,9 @@ def run(
 def _request(
     pipeline: Any, output: Path, parameters: dict[str, object], beam_args: Sequence[str], options: Options
 ) -> Request:
+    if not isinstance(pipeline, (str, Path)) or ":" in str(pipeline):
+        given = {key: each for key, each in parameters.items() if isinstance(each, str)}
+        refuse_secrets(given, given_by="parameters: ")
     if isinstance(pipeline, str) and ":" in pipeline:
         texts = {key: str(value) for key, value in parameters.items()}
         return pipeline_request(pipeline, parameters=texts, output=output, beam_args=beam_args, **options)

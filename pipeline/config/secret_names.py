@@ -15,7 +15,9 @@ _IS_NONE = re.compile(
     r"(?:_file|_path|_dir|_env|_expiry|_ttl)$"
     r"|^(?:pwd|oldpwd)$"
     r"|(?:^|_)(?:max|min|num|new|total|input|output|stop|pad|special)_tokens?$"
-    r"|(?:^|_)(?:public|verify|kms|cmk|partition|sort|primary|foreign|cache|join)_keys?$",
+    r"|(?:^|_)(?:public|verify|kms|cmk|partition|sort|primary|foreign|cache|join)_keys?$"
+    # Of TFX and TensorFlow: the names of columns.
+    r"|(?:^|_)(?:label|feature|features|example|weight|weights|slice|group|id|time|date|output|input)_keys?$",
     re.IGNORECASE,
 )
 

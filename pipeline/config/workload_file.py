@@ -1,5 +1,6 @@
 """Reads a workload's settings: its file, with a profile and each `--set` laid over it, checked as a whole."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.layers import Layer, Layers, Mapping, Origin
 from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, read_yaml, shown, shown_key
 from slipway.pipeline.config.schema_file import find_schema_problem
+from slipway.pipeline.config.secret_names import names_secret
 from slipway.pipeline.config.section import PATTERN_WORDS
 from slipway.pipeline.config.settings_errors import Problem, find_problems, problem_at, raise_problems
 from slipway.pipeline.config.workload import NOT_IN_A_PROFILE, WorkloadConfig
@@ -23,6 +25,8 @@ from slipway.pipeline.errors import ConfigError, UsageError
 
 _SHOWN_WORKLOADS = 5
 _NO_SECRETS = "settings are written into records and reports; have what needs it read an environment variable"
+# A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
+_NO_SECRET = re.compile(r"|[-+]?\d{1,5}|true|false|none|null", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +99,35 @@ def read_parameters(texts: Iterable[str]) -> dict[str, str]:
     """Parse each `--set` of a pipeline without a workload file, `parameter=value`; the last one counts.
 
     Raises:
-        UsageError: a text has no `=`, or a value has the form of a secret.
+        UsageError: a text has no `=`; or see `refuse_secrets`.
     """
     parameters = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"--set {text}: must be parameter=value")
-        for _, what in written_secrets(value):
-            raise UsageError(f"--set {name}: looks like {what}: {_NO_SECRETS}")
         parameters[name] = value
+    refuse_secrets(parameters, given_by="--set ")
     return parameters
+
+
+def refuse_secrets(parameters: dict[str, str], *, given_by: str) -> None:
+    """Refuse parameters of a pipeline that hold a secret: records keep them, as `resume` needs them.
+
+    Args:
+        given_by: stands before the name of a parameter in the error.
+
+    Raises:
+        UsageError: a value has the form of a secret, or a text the name of one.
+    """
+    for name, value in parameters.items():
+        for _, what in written_secrets(value):
+            raise UsageError(f"{given_by}{name}: looks like {what}: {_NO_SECRETS}")
+        if names_secret(name) and not _NO_SECRET.fullmatch(value):
+            raise UsageError(
+                f"{given_by}{name}: is a secret by its name: {_NO_SECRETS}, whose name a "
+                f"parameter may hold ({name}_env)"
+            )
 
 
 def load_workload(

@@ -122,3 +122,23 @@ def test_parameter_of_a_pipeline_with_a_secret_is_refused_without_showing_it():
     with pytest.raises(UsageError, match="--set address: looks like an address with a password") as refused:
         read_parameters(["name=x", f"address={SECRETS['database'][0]}"])
     assert "hunter22" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["password=hunter22", "db_token=0a1b2c", "API_KEY=no-form"])
+def test_parameter_of_a_pipeline_that_is_a_secret_by_its_name_is_refused_without_showing_it(text):
+    """Its record must show it to be resumed by."""
+    name, _, value = text.partition("=")
+    with pytest.raises(
+        UsageError, match=f"--set {name}: is a secret by its name: .*\\({name}_env\\)$"
+    ) as refused:
+        read_parameters(["steps=3", text])
+    assert value not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tokens=100", "token=none", "password=", "password_env=DB_PASSWORD", "label_key=tips", "max_tokens=9"],
+)
+def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
+    name, _, value = text.partition("=")
+    assert read_parameters([text]) == {name: value}
