@@ -127,6 +127,7 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         slices=slices(
             verdict.get("slices", {}),
             [c["metric"] for c in checks],
+            checks=checks,
             min_rows=verdict.get("min_slice_rows", 0),
             intervals=verdict.get("intervals", {}),
             worth=verdict.get("telling_rows", {}),
@@ -169,6 +170,7 @@ def slices(
     found: Mapping[str, Mapping[str, float]],
     checked: Sequence[str],
     *,
+    checks: Sequence[VerdictCheck] = (),
     min_rows: int = 0,
     intervals: Intervals | None = None,
     worth: Mapping[str, float] | None = None,
@@ -178,6 +180,7 @@ def slices(
     Args:
         found: slice -> metric -> value; the slice `overall` is skipped.
         checked: the metrics of the checks; other metrics are not shown.
+        checks: whose thresholds say which side of a metric of one's own is better.
         min_rows: slices with fewer rows come after the others.
         intervals: slice -> metric -> confidence bounds, where they are known.
         worth: slice -> effective number of rows, where weights make it smaller than the number of rows.
@@ -187,7 +190,7 @@ def slices(
     parts = {name: each for name, each in found.items() if name != _OVERALL}
     if not parts or not metrics:
         return None
-    ordered, small = worst_first(parts, metrics[0], min_rows=min_rows)
+    ordered, small = worst_first(parts, metrics[0], min_rows=min_rows, checks=checks)
     shown = ordered[:_SHOWN_SLICES]
     rows = tuple(
         (name, found[name].get(COUNT), tuple(found[name].get(metric) for metric in metrics)) for name in shown

@@ -1,7 +1,7 @@
 """The order in which the screen and the page of a run list checks and slices: the worst first. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from slipway.pipeline.runs.better_side import is_lower_better
 from slipway.pipeline.runs.record import VerdictCheck
@@ -17,7 +17,11 @@ def severity(check: VerdictCheck) -> int:
 
 
 def worst_first(
-    slices: Mapping[str, Mapping[str, float]], metric: str, *, min_rows: int
+    slices: Mapping[str, Mapping[str, float]],
+    metric: str,
+    *,
+    min_rows: int,
+    checks: Sequence[VerdictCheck] = (),
 ) -> tuple[list[str], frozenset[str]]:
     """Sort slices, the worst first.
 
@@ -26,15 +30,23 @@ def worst_first(
         metric: the metric to sort by; slices without a value of it come after those with one.
         min_rows: slices with fewer rows come last: their values are largely due to chance, and the gate does
             not judge them (`evaluate.min_slice_rows`).
+        checks: of the verdict; their thresholds say which side of a metric of one's own is better.
 
     Returns:
         The sorted names, and the names of the slices that are too small.
     """
     small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
-    sign = -1 if is_lower_better(metric) else 1
+    sign = -1 if is_lower_better(metric, _bounds(checks, metric)) else 1
 
     def place(name: str) -> tuple[bool, float]:
         value = slices[name].get(metric)
         return name in small, math.inf if value is None or math.isnan(value) else sign * value
 
     return sorted(slices, key=place), small
+
+
+def _bounds(checks: Sequence[VerdictCheck], metric: str) -> set[str]:
+    """Return on which sides of a metric the checks set limits, as `better_side.BOUNDS`."""
+    sides = {"at least": "min", "at most": "max"}
+    words = {" ".join(each["required"].split()[:2]) for each in checks if each["metric"] == metric}
+    return {side for word, side in sides.items() if word in words}

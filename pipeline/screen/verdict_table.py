@@ -30,7 +30,7 @@ def verdict_lines(verdict: Verdict, *, width: int | None = None) -> Iterator[str
         yield f"for comparison, {model}: {listed}"
     yield from _slice_table(
         verdict.get("slices", {}),
-        [c["metric"] for c in checks],
+        checks,
         min_rows=verdict.get("min_slice_rows", 0),
         width=width,
     )
@@ -75,14 +75,18 @@ def _got(check: VerdictCheck) -> str:
 
 
 def _slice_table(
-    slices: Mapping[str, Mapping[str, float]], checked: Sequence[str], *, min_rows: int, width: int | None
+    slices: Mapping[str, Mapping[str, float]],
+    checks: Sequence[VerdictCheck],
+    *,
+    min_rows: int,
+    width: int | None,
 ) -> Iterator[str]:
     found = {name: metrics for name, metrics in slices.items() if name != "overall"}
     known = {metric for each in slices.values() for metric in each}
-    metrics = [name for name in dict.fromkeys(checked) if name in known]
+    metrics = [name for name in dict.fromkeys(c["metric"] for c in checks) if name in known]
     if not found or not metrics:
         return
-    ordered, small = worst_first(found, metrics[0], min_rows=min_rows)
+    ordered, small = worst_first(found, metrics[0], min_rows=min_rows, checks=checks)
     shown = ordered[:_SHOWN_SLICES]
     rows = [
         (

@@ -36,6 +36,22 @@ def test_worst_slice_is_first_whichever_side_is_better(metric, order):
     assert worst_first(slices, metric, min_rows=10) == (order, frozenset())
 
 
+@pytest.mark.parametrize(
+    ("metric", "required", "order"),
+    [
+        ("cost", "at most 3", ["a", "b"]),
+        ("cost", "at most 0.7 (baseline 0.6 plus 0.1)", ["a", "b"]),
+        ("cost", "at least 3", ["b", "a"]),
+        ("refund_loss", "at least 3", ["b", "a"]),
+        ("auc", "at most 3", ["b", "a"]),
+    ],
+)
+def test_limits_of_a_metric_of_one_s_own_say_which_slice_is_worst(metric, required, order):
+    slices = {"a": {metric: 0.9}, "b": {metric: 0.5}}
+    checks = [{"metric": "other", "required": "at least 1"}, {"metric": metric, "required": required}]
+    assert worst_first(slices, metric, min_rows=0, checks=checks)[0] == order
+
+
 def test_slices_without_a_value_come_after_those_with_one_and_small_ones_last():
     slices = {
         "small": {"auc": 0.1, "example_count": 9.0},
