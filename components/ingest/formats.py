@@ -48,7 +48,7 @@ class Format:
     @property
     def in_store(self) -> str:
         """The pattern for the files in a folder of a store."""
-        return in_store(self.in_folder[0]) if len(self.in_folder) > 1 else self.in_folder[0]
+        return self.in_folder[0] if "/" in self.in_folder[0] else in_store(self.in_folder[0])
 
     @property
     def infer(self) -> Infer:

@@ -408,6 +408,15 @@ def test_object_store_is_left_for_the_run_to_list(sources, directory, patterns):
 
 
 @pytest.mark.parametrize(
+    ("file_format", "pattern"),
+    [("parquet", "?*.parquet"), ("npz", "?*.npz"), ("tfrecord", "?*.tfrecord"), ("images", "*/*")],
+)
+def test_folder_of_a_store_is_listed_whole_so_that_what_is_left_out_is_told(file_format, pattern):
+    found = resolve_sources({"all": "s3://b/d/"}, root=Path("/nowhere"), file_format=file_format)
+    assert found.patterns == {"all": pattern}
+
+
+@pytest.mark.parametrize(
     ("sources", "message"),
     [
         ({"all": "gs://b"}, "must be gs://BUCKET/PATH"),

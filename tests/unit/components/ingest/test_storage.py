@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.storage import fetched, list_files, matches
 
 NOBODY = 65534
@@ -112,6 +113,14 @@ def test_folder_of_a_store_with_files_that_would_be_left_out_is_refused(folder):
     assert caught.value.hint == f"name {folder}/*.csv*"
     with pytest.raises(FileError, match=r"/none/\*\.csv matches no file"):
         list_files(f"{folder}/none/?*.csv")
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "npz", "csv"])
+def test_names_in_capitals_in_a_folder_of_a_store_are_not_left_out(folder, file_format):
+    for name in ("a", "B"):
+        (folder / f"{name}.{file_format if name == 'a' else file_format.upper()}").touch()
+    with pytest.raises(FileError, match=rf"two kinds, such as a\.{file_format} and B\.{file_format.upper()}"):
+        list_files(f"{folder}/{FORMATS[file_format].in_store}")
 
 
 def test_folders_of_a_store_may_hold_files_of_one_name(folder):
