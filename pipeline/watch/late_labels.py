@@ -28,6 +28,8 @@ NO_ANSWER = f"labelled rows without {PREDICTION}"
 
 _SHOWN = 60
 _BLOCK_BYTES = 1 << 20
+# From here on, float32 cannot tell whole numbers apart.
+_ROUNDED_FROM = 1 << 24
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
 
 
@@ -99,8 +101,8 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
     Of a key that was logged more than once, such as of a request that was repeated, the last row counts.
 
     Raises:
-        UsageError: the log lacks the key, no row has a label, or the answers are not arrays of numbers of
-            the same length.
+        UsageError: the log lacks the key or has rounded it, no row has a label, or the answers are not
+            arrays of numbers of the same length.
     """
     wanted: list[float] = []
     answers: list[Any] = []
@@ -108,11 +110,13 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
     without = 0
     left_out_counts: Counter[str] = Counter()
     has_key = False
+    precision = _Precision()
     for file in logs.files:
         for row in _logged(file.path, [key, VERSION, PREDICTION]):
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
+            precision.add(row.get(key))
             name = _as_text(row.get(key))
             if name is None or name not in labels:
                 without += 1
@@ -129,6 +133,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             places[name] = len(wanted)
             wanted.append(labels[name])
             answers.append(answer)
+    precision.require(logs, key)
     unanswered = left_out_counts[NO_ANSWER]
     _check_joined(logs, key, has_key=has_key, with_label=len(wanted) + unanswered, without=without)
     if not wanted:
@@ -182,15 +187,16 @@ def labels_of_rows(
         left_out_counts: counts the other rows.
 
     Raises:
-        UsageError: the log lacks the key, or no row has a label.
+        UsageError: the log lacks the key or has rounded it, or no row has a label.
     """
     by_file: dict[LogFile, list[float]] = {}
     places: dict[str, tuple[LogFile, int]] = {}
-    rows, has_key = 0, False
+    rows, has_key, precision = 0, False, _Precision()
     for file in logs.files:
         of_file = by_file[file] = []
         for row in _logged(file.path, [key]):
             has_key |= key in row
+            precision.add(row.get(key))
             name = _as_text(row.get(key))
             if name is not None and name in labels:
                 if name in places:
@@ -202,8 +208,40 @@ def labels_of_rows(
             else:
                 of_file.append(math.nan)
         rows += len(of_file)
+    precision.require(logs, key)
     _check_joined(logs, key, has_key=has_key, with_label=len(places), without=rows - len(places))
     return {file: np.array(of_file, np.float64) for file, of_file in by_file.items()}
+
+
+class _Precision:
+    """Whether keys were rounded to float32, as a model's inputs are that hold fractions: several rows then
+    have the key of one, and get its label."""
+
+    def __init__(self) -> None:
+        self._rounded = 0.0
+        self._has_more_digits = False
+
+    def add(self, key: Any) -> None:
+        """Look at the key of a logged row."""
+        if isinstance(key, float) and math.isfinite(key) and abs(key) >= _ROUNDED_FROM:
+            if (math.frexp(key)[0] * _ROUNDED_FROM).is_integer():
+                self._rounded = key
+            else:  # a float64, as pandas makes of a column of whole numbers with gaps
+                self._has_more_digits = True
+
+    def require(self, logs: Logs, key: str) -> None:
+        """Check that the keys are exact.
+
+        Raises:
+            UsageError: all fractions among them, from 2^24 on, are those that a float32 holds.
+        """
+        if self._rounded and not self._has_more_digits:
+            raise UsageError(
+                f"The keys {key} in {logs.folder}, such as {self._rounded:.0f}, are rounded: the model takes "
+                f"that column as a float32, which holds whole numbers exactly up to {_ROUNDED_FROM:,} only.",
+                hint="join by another column or by request ids (request_log.ids); or let data.types make the "
+                "column a whole number or text, and train anew",
+            )
 
 
 def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, without: int) -> None:

@@ -207,3 +207,26 @@ def test_row_with_an_empty_key_has_no_label(tmp_path, log):
     (tmp_path / "a.csv").write_text("id,label\n,1\na,0\n")
     assert read(tmp_path / "a.csv") == {"a": 0.0}
     assert join(Logs.of(log(("", [0.5]), ("a", [0.2]))), key="id", version=7, labels={"a": 0.0}).without == 1
+
+
+def test_keys_that_the_model_s_float32_has_rounded_are_refused(log):
+    """20,000,001 and 20,000,000 are one float32, so that one row would get the other's label."""
+    logs, labels = Logs.of(log((20_000_000.0, [0.5]))), {"20000000": 1.0}
+    with pytest.raises(
+        UsageError, match=r"keys id in .*, such as 20000000, are rounded: .* to 16,777,216 only"
+    ):
+        join(logs, key="id", version=7, labels=labels)
+    with pytest.raises(UsageError, match="are rounded"):
+        labels_of_rows(logs, key="id", labels=labels, left_out_counts=Counter())
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [(20_000_000.0, 20_000_001.0), (20_000_000,), (16_777_215.0,), ("20000000.0",), (None, 20_000_000)],
+)
+def test_keys_with_all_their_digits_are_joined(log, keys):
+    labels = {"20000000": 1.0, "16777215": 0.0}
+    assert (
+        len(join(Logs.of(log(*((key, [0.5]) for key in keys))), key="id", version=7, labels=labels).labels)
+        == 1
+    )
