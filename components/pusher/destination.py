@@ -89,12 +89,12 @@ def remedy_of_rollback(base: str, version: int) -> str:
 
 
 def find_unwritable(base: str, *, workload: str = "") -> str:
-    """Return why no version can be published to a directory; empty if one can.
+    """Return why no version can be published to a base; empty if one can, as far as is known before.
 
     In S3 and Azure, the check lists a folder and writes an object, which it deletes: that shows the library,
-    the account, the bucket, the permissions, and whether the store heeds the conditions of a push. Of gs://
-    nothing is checked. In a directory, the check creates an unnamed temporary file, because permissions do
-    not reveal a file system that accepts no files.
+    the account, the bucket, the permissions, and whether the store heeds the conditions of a push. In gs://,
+    it only looks whose versions are there. In a directory, it creates an unnamed temporary file, because
+    permissions do not reveal a file system that accepts no files.
 
     Args:
         workload: as for `find_other_workload`.
@@ -102,7 +102,10 @@ def find_unwritable(base: str, *, workload: str = "") -> str:
     if base.startswith((S3, AZ)):
         return _find_unreachable(base, workload)
     if is_in_store(base):
-        return ""
+        try:
+            return _held_by(find_other_workload(base, workload))
+        except ComponentError as error:
+            return _cannot_be_used(base, error)
     there = Path(base)
     try:
         while not there.exists():
@@ -133,7 +136,11 @@ def _find_unreachable(base: str, workload: str) -> str:
             folder.delete(probe)
         return _held_by(find_other_workload(base, workload))
     except ComponentError as error:
-        return f"{error.message.removeprefix(f'{base}: ').rstrip('.')}; {error.hint}"
+        return _cannot_be_used(base, error)
+
+
+def _cannot_be_used(base: str, error: ComponentError) -> str:
+    return f"{error.message.removeprefix(f'{base}: ').rstrip('.')}; {error.hint}"
 
 
 def deployment_at(settings: EndpointSettings | None) -> "VertexEndpoint | None":

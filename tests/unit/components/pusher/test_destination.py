@@ -1,9 +1,12 @@
 """Checks that a directory can take versions, before there is one."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import destination
 from slipway.components.pusher.destination import (
     find_other_workload,
     find_rollback,
@@ -50,6 +53,25 @@ def test_versions_of_another_workload_are_told_by_the_newest_one(tmp_path, pushe
     assert find_other_workload(str(base), workload) == other
     told = find_unwritable(str(base), workload=workload)
     assert told == (f"it holds the versions of the workload '{other}'" if other else "")
+
+
+@pytest.mark.parametrize(
+    ("pushed_by", "told"),
+    [
+        ("fares", "it holds the versions of the workload 'fares'"),
+        ("taxi", ""),
+        (ComponentError("gs://b/taxi: no such bucket.", hint="make it"), "no such bucket; make it"),
+    ],
+)
+def test_versions_of_another_workload_in_a_bucket_are_told_before_the_run(monkeypatch, pushed_by, told):
+    def store(base):
+        if isinstance(pushed_by, ComponentError):
+            raise pushed_by
+        manifest = SimpleNamespace(provenance={"workload": pushed_by})
+        return SimpleNamespace(numbers=lambda: [3, 7], manifest={7: manifest}.get)
+
+    monkeypatch.setattr(destination, "version_store_at", store)
+    assert find_unwritable("gs://b/taxi", workload="taxi") == told
 
 
 def test_place_without_versions_is_nobodys(tmp_path):
