@@ -1,5 +1,7 @@
 """Computes the fingerprint of each node of a graph: its settings, code and files, and its upstream nodes."""
 
+import contextlib
+import csv
 import glob
 import hashlib
 import json
@@ -8,7 +10,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
 from pathlib import Path
 from platform import python_version
 
@@ -174,14 +176,31 @@ def _distributions(module: str) -> tuple[str, ...]:
 
 @cache
 def _modules() -> Mapping[str, list[str]]:
-    return packages_distributions()  # a quarter of a second
+    """Return the packages with each top-level module. It takes a quarter of a second."""
+    packages: dict[str, list[str]] = {}
+    for each in distributions():
+        # As `packages_distributions`, which fails for all if the metadata of one is damaged or in an old
+        # encoding; such a package has no version, either.
+        with contextlib.suppress(UnicodeError, TypeError, csv.Error):
+            name = each.metadata["Name"]
+            for module in _top_level(each) if name else ():
+                packages.setdefault(module, []).append(name)
+    return packages
+
+
+def _top_level(package: Distribution) -> Collection[str]:
+    declared = (package.read_text("top_level.txt") or "").split()
+    files = () if declared else package.files or ()
+    return declared or {
+        file.parts[0] if len(file.parts) > 1 else file.stem for file in files if file.suffix == ".py"
+    }
 
 
 @cache
 def _version(package: str) -> str:
     try:
-        return version(package)
-    except (PackageNotFoundError, ValueError):
+        return version(package) or ""
+    except (PackageNotFoundError, ValueError, TypeError):  # UnicodeError is a ValueError
         return ""
 
 

@@ -201,6 +201,18 @@ def test_versions_of_packages_that_user_code_imports_count(tmp_path):
     assert parts["stack:pandas"] == version("pandas")
 
 
+@pytest.mark.parametrize("metadata", [b"Name: odd\nVersion: 1.0\nAuthor: J\xfcrgen\n", None])
+def test_package_with_damaged_metadata_hides_no_other(tmp_path, monkeypatch, metadata):
+    """Python's own list of packages fails for all of them."""
+    (folder := tmp_path / "odd-1.0.dist-info").mkdir()
+    (folder / "RECORD").write_text("odd/__init__.py,,\n")
+    if metadata:
+        (folder / "METADATA").write_bytes(metadata)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert node_fingerprints._modules.__wrapped__()["sklearn"] == ["scikit-learn"]
+    assert node_fingerprints._version.__wrapped__("odd") == ""
+
+
 def test_package_that_user_code_imports_counts_in_the_interpreter_that_trains(tmp_path):
     (tmp_path / "mine.py").write_text("import light_boost\n", "utf-8")
     python = tmp_path / "venv/bin/python"
