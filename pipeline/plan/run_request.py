@@ -329,7 +329,8 @@ def again(record: RunRecord, *, jobs: int | None) -> Request:
         beam_args=request.beam_args,
         overrides=request.overrides,
     )
-    return replace(request, target=now.target, nodes=now.nodes)
+    # The workload may have another name now, under which its pushes are locked and recorded.
+    return replace(request, workload=now.workload, target=now.target, nodes=now.nodes)
 
 
 def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:

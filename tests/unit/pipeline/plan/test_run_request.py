@@ -47,6 +47,16 @@ def test_override_travels_with_its_reason_and_survives_a_resume(request_for, tmp
     assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
 
 
+def test_workload_that_was_renamed_is_gone_on_with_under_its_new_name(project, tmp_path):
+    """The lock of its pushes has that name."""
+    file = tmp_path / "workload.yaml"
+    text = (project / "workloads/taxi/workload.yaml").read_text(encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+    made = workload_request(WorkloadChoice(file), output=tmp_path, beam_args=())
+    file.write_text(text.replace("name: taxi", "name: cabs", 1), encoding="utf-8")
+    assert again(recorded(made.recorded.to_json(), tmp_path), jobs=None).workload == "cabs"
+
+
 def test_only_the_files_of_the_latest_span_are_looked_at_where_no_span_is_named(project, tmp_path):
     first, last = (tmp_path / f"2026-11-{day}.csv" for day in (20, 21))
     first.write_text("a\n")
