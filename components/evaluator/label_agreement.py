@@ -15,9 +15,10 @@ from slipway.components.evaluator.judged import Judged, with_labels_that_count
 Array = Any
 
 MOST_DIFFERENCE = 0.01
-"""Largest mean squared difference of two labels that count as the same, as a share of the label's variance;
-of classes, the largest share of rows. A label scaled by its mean and deviation moves a little with new
-data."""
+"""Largest mean squared difference of two labels that count as the same, as a share of the label's variance: a
+label scaled by its mean and deviation moves a little with new data. Of classes, the largest share of rows."""
+MOST_OF_WHOLE_NUMBERS = 0.05
+"""The same for whole numbers: one row in a hundred may be on the other side of a mean that has moved."""
 
 _ROUNDING = 1e-13  # of the mean square: squared, what float32 rounds off
 _EXAMPLE_DIGITS = 6
@@ -36,7 +37,8 @@ class LabelAgreement:
 
     def __init__(self, *, of_classes: bool) -> None:
         self._of_classes = of_classes
-        self._sums: Array = np.zeros(4)  # of numbers: how many, their sum, their squares, squared differences
+        # Of numbers, [5, values per row]: how many, sum, squares, squared differences, how many fractions.
+        self._sums: Array = np.zeros((5, 1))
         self._example: tuple[float, float, float] = (0.0, 0.0, 0.0)  # how far apart; candidate's, baseline's
         self._classes: Counter[tuple[float, float]] = Counter()
         self._widths: set[tuple[int, int]] = set()
@@ -62,13 +64,15 @@ class LabelAgreement:
             self._widths.add((ours.shape[1], theirs.shape[1]))
             return
         known = np.isfinite(ours) & np.isfinite(theirs)
-        ours, theirs = ours[known], theirs[known]
-        if not len(ours):
+        if not known.any():
             return
+        ours, theirs = np.where(known, ours, 0.0), np.where(known, theirs, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             apart = (ours - theirs) ** 2
-            self._sums += np.array([len(ours), ours.sum(), (ours**2).sum(), apart.sum()])
-        farthest = int(apart.argmax())
+            fractions = (ours % 1 != 0) | (theirs % 1 != 0)
+            sums = [each.sum(axis=0) for each in (known, ours, ours**2, apart, fractions)]
+        self._sums = self._sums + np.array(sums, np.float64)
+        farthest = np.unravel_index(int(apart.argmax()), apart.shape)
         example = (float(apart[farthest]), float(ours[farthest]), float(theirs[farthest]))
         self._example = max(self._example, example)
 
@@ -97,8 +101,10 @@ class LabelAgreement:
         if self._widths:
             ours, theirs = min(self._widths)
             return f"it has {theirs} numbers in a row, and the candidate's {ours}"
-        many, total, squares, apart = self._sums.tolist()
-        if many and apart > MOST_DIFFERENCE * (squares - total**2 / many) + _ROUNDING * squares:
+        many, total, squares, apart, fractions = self._sums
+        variation = squares - total**2 / np.maximum(many, 1)
+        most = np.where(fractions > 0, MOST_DIFFERENCE, MOST_OF_WHOLE_NUMBERS)
+        if (apart > most * variation + _ROUNDING * squares).any():
             _, ours, theirs = self._example
             return (
                 f"it is {theirs:.{_EXAMPLE_DIGITS}g} in a row of the eval split where the candidate's is "

@@ -6,6 +6,7 @@ from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.label_agreement import LabelAgreement
 
 CENTS = np.random.default_rng(5).gamma(2, 400, 4000)
+MEDIAN, JUST_BEYOND_THE_MEDIAN, BEYOND_THE_MEDIAN = np.quantile(CENTS, [0.5, 0.509, 0.52])
 
 
 def agreement(ours, theirs, *, answers=1, weights=None, of_classes=True, parts=3):
@@ -35,6 +36,9 @@ def agreement(ours, theirs, *, answers=1, weights=None, of_classes=True, parts=3
             r"fare of the last blessed model is another .*: it is [\d.]+ in a row of the eval",
         ),
         (np.log1p(CENTS), CENTS, "where the candidate's is"),
+        (CENTS > 2400, CENTS > 2600, "it is 0 in a row .* candidate's is 1"),
+        (CENTS > MEDIAN, CENTS > BEYOND_THE_MEDIAN, "where the candidate's is 1"),
+        (np.round(CENTS), np.round(CENTS * 1.2), "where the candidate's is"),
         (CENTS > 800, CENTS > 1200, "it is 0 in a row of the eval split where the candidate's is 1"),
         (CENTS > 800, CENTS <= 800, "where the candidate's is"),
         (
@@ -56,6 +60,7 @@ def test_label_in_another_unit_or_of_another_rule_is_another_label(ours, theirs,
     [
         (CENTS, CENTS),
         (CENTS.astype(np.float32), CENTS),
+        (CENTS > MEDIAN, CENTS > JUST_BEYOND_THE_MEDIAN),
         ((CENTS - 800) / 560, (CENTS - 812) / 571),
         (np.where(CENTS > 900, np.nan, CENTS), CENTS),
         (np.full(9, 0.1, np.float32), np.full(9, 0.1)),
@@ -106,3 +111,12 @@ def test_quantiles_have_numbers_for_labels_and_several_labels_are_compared_one_b
     agreement(several, several, answers=2).require("tags")
     with pytest.raises(ComponentError, match="another label"):
         agreement(several, several[:, ::-1], answers=2).require("tags")
+
+
+def test_number_of_another_unit_is_seen_beside_larger_ones():
+    """Each of several numbers of a row is compared on its own scale."""
+    stars = CENTS % 5
+    ours, theirs = (np.stack([1000 * CENTS, each], axis=1) for each in (stars, 2 * stars))
+    agreement(ours, ours, answers=2).require("both")
+    with pytest.raises(ComponentError, match="another label"):
+        agreement(ours, theirs, answers=2).require("both")
