@@ -191,8 +191,8 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
         # `baseline` is for workloads: without a name, it would retire the models of the default one.
         is_own = isinstance(record.target.target, (ModuleRun, IrRun))
         yield (
-            "    It also asks the last blessed model; one that is gone, damaged, or of other columns, cannot "
-            f"answer{'.' if is_own else ':'}"
+            "    It also asks the last blessed model; one that is gone, damaged, or of other columns or "
+            f"another label, cannot be compared{'.' if is_own else ':'}"
         )
         if not is_own:
             words = [*_workload_words(record), *_profile_words(record), "--clear"]

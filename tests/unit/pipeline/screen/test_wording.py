@@ -460,7 +460,9 @@ def test_evaluator_of_a_pipeline_of_ones_own_names_no_command_for_the_models_of_
     run.nodes.append(NodeRecord("Baseline", type="Resolver", state="complete", outputs={"model": [model]}))
     error = {"message": "the baseline model cannot be loaded", "hint": "", "where": ""}
     run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
-    assert any(line.endswith("or of other columns, cannot answer.") for line in summary(run))
+    assert any(
+        line.endswith("or of other columns or another label, cannot be compared.") for line in summary(run)
+    )
     assert "baseline --clear" not in text(run)
 
 
