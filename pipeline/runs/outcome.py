@@ -103,7 +103,7 @@ def live_beside(path: str) -> str:
     """Return the version that is served now, out of a pushed version and those beside it.
 
     Args:
-        path: of the pushed version; if it is not on this disk, nothing is known.
+        path: of the pushed version; if it is not on this disk, or cannot be read, nothing is known.
 
     Returns:
         The version's number; "" if there is none.
@@ -114,7 +114,10 @@ def live_beside(path: str) -> str:
         version_store_at,  # imported here because the import takes longer than reading a run
     )
 
-    numbers = version_store_at(str(Path(path).parent)).numbers()
+    try:
+        numbers = version_store_at(str(Path(path).parent)).numbers()
+    except OSError:  # a share that is gone must not keep a run from being closed
+        return ""
     return str(numbers[-1]) if numbers else ""
 
 

@@ -77,6 +77,11 @@ def test_version_that_is_served_instead_of_the_pushed_one_is_named(tmp_path):
     assert "live" not in newest.pushed
 
 
+def test_folder_of_versions_that_cannot_be_read_does_not_keep_a_run_from_its_outcome():
+    path = f"/{'too_long' * 99}/17"
+    assert outcome(pusher(pushed=1, pushed_destination=path)).pushed == {"version": "17", "path": path}
+
+
 def test_a_version_that_a_pusher_of_ones_own_gives_as_a_number_can_be_read_again():
     record = outcome(pusher(pushed=1, pushed_version=7, pushed_destination="gs://b/7"))
     assert RunRecord.from_json(record.to_json()).pushed == {"version": "7", "path": "gs://b/7"}
