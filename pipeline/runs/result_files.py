@@ -48,15 +48,19 @@ def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: boo
         return f"it was made at {made} UTC, which is in the future by this machine's clock"
     for artifact in artifacts_in(entry["outputs"]):
         for path in _places(artifact):
-            if not Path(path).exists():
+            if not _is_there(path):
                 is_moved = _moved_here(path, output) is not None
                 return (
                     "its result was moved" if is_moved else f"{Path(path).name} of {artifact['type']} is gone"
                 )
     for path, (size_bytes, written_ns, digest) in entry.get("files", {}).items():
-        if not Path(path).is_file() or _stamp(path)[0] != size_bytes:
+        try:
+            stamp = _stamp(path)
+        except OSError:
+            stamp = (-1, 0)
+        if stamp[0] != size_bytes or not Path(path).is_file():
             return f"{path} was changed or removed"
-        if (is_doubted or _stamp(path)[1] != written_ns) and _digest(path) != digest:
+        if (is_doubted or stamp[1] != written_ns) and _digest(path) != digest:
             return f"{path} is damaged: it is not what {entry.get('node', 'its node')} wrote"
     return ""
 
@@ -68,7 +72,7 @@ def moved_from(record: RunRecord, output: Path) -> Path | None:
         output: the folder for everything that runs write, absolute.
     """
     paths = (path for node in record.nodes for each in artifacts_in(node.outputs) for path in _places(each))
-    gone = (path for path in paths if not Path(path).exists())
+    gone = (path for path in paths if not _is_there(path))
     return next((old for path in gone if (old := _moved_here(path, output)) is not None), None)
 
 
@@ -77,6 +81,11 @@ def _moved_here(path: str, output: Path) -> Path | None:
     old = Path(path)
     is_here = len(old.parts) > _ARTIFACT_PARTS and (output / Path(*old.parts[-_ARTIFACT_PARTS:])).exists()
     return old.parents[_ARTIFACT_PARTS - 1] if is_here else None
+
+
+def _is_there(path: str) -> bool:
+    """Return True if a path exists; False also where it cannot be looked at, as on a share that is gone."""
+    return os.path.exists(path)  # noqa: PTH110  (`Path.exists` raises some errors)
 
 
 def _files(outputs: Outputs) -> Iterator[Path]:

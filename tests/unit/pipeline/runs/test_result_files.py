@@ -61,6 +61,16 @@ def test_lost_artifact_or_pushed_version_is_named(tmp_path):
     assert said({"m": [unpushed]}) == "17 of PushedModel is gone"
 
 
+def test_place_that_cannot_be_looked_at_is_as_good_as_gone():
+    """A share that is gone gives errors of its own; so does a name that is too long."""
+    path = f"/{'too_long' * 99}/17"
+    pushed = {"m": [artifact("PushedModel", "/", pushed_destination=path)]}
+    assert said(pushed) == "17 of PushedModel is gone"
+    assert said({}, files={path: (5, 0, "digest")}) == f"{path} was changed or removed"
+    nodes = [NodeRecord("Pusher", outputs=pushed)]
+    assert moved_from(RunRecord("run-1", "taxi", nodes=nodes), Path("/nowhere")) is None
+
+
 def test_moved_output_folder_is_reported_with_where_it_was(tmp_path):
     new, place = tmp_path / "new", "artifacts/taxi/Trainer/model/7"
     model = {"model": [artifact("Model", tmp_path / "old" / place)]}
