@@ -29,7 +29,7 @@ def _files(package: str) -> dict[str, Path]:
     """Return the Python files of a package or a module by name; none if it cannot be found."""
     try:
         spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
+    except Exception:  # the packages above it are imported: whatever their code raises, the training tells
         return {}
     if spec is None:
         return {}

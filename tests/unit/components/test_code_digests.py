@@ -36,3 +36,10 @@ def test_code_of_a_module_in_no_package_is_its_file(tmp_path, monkeypatch):
 
 def test_code_that_cannot_be_found_is_left_out():
     assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"slipway.components"}
+
+
+def test_error_in_the_package_above_is_left_to_who_imports_it(tmp_path, monkeypatch):
+    (tmp_path / "broken_above/below").mkdir(parents=True)
+    (tmp_path / "broken_above/__init__.py").write_text("1 / 0", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert set(code_digests(["broken_above.below.model.build"])) == {"slipway.components"}
