@@ -20,6 +20,8 @@ def test_numbers_have_their_deciles_and_what_is_missing():
 def test_texts_are_counted():
     found = statistics_of(pa.table({"x": ["a", "b", "a", None]})).features["x"]
     assert (found.kind, found.present, found.unique, dict(found.counts)) == ("text", 3, 2, {"a": 2, "b": 1})
+    empty = statistics_of(pa.table({"x": ["a", "", None, "a"]})).features["x"]
+    assert (empty.present, empty.values, empty.unique, dict(empty.counts)) == (2, 2, 1, {"a": 2})
     many = statistics_of(pa.table({"x": [str(each) for each in range(2 * MOST_TEXTS)]})).features["x"]
     assert (many.unique, len(many.counts)) == (2 * MOST_TEXTS, MOST_TEXTS)
 

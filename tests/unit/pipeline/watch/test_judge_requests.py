@@ -83,6 +83,15 @@ def test_rows_that_share_a_value_are_shown(watch_request, training, write_log):
     assert {row.value for row in found.finding.rows} == {"5.0"}
 
 
+def test_empty_texts_are_no_value_in_the_training_as_in_the_log(watch_request, training, write_log):
+    """Files of JSON Lines and Parquet hold them, and the log has null for them."""
+    write_log(0)
+    company = training.features["company"]
+    empty = replace(company, present=10_000, values=10_000, unique=3, counts={**company.counts, "": 2_500.0})
+    found = watch(watch_request(), SplitStatistics(10_000, {**training.features, "company": empty}))
+    assert (found.columns, found.drifted) == (("fare", "company"), ())
+
+
 def test_few_requests_are_not_judged(watch_request, training, write_log):
     write_log(0, rows=19)
     with pytest.raises(UsageError, match=r"19 rows .* too few to judge; data_gate.min_rows is 20"):
