@@ -4,7 +4,7 @@ Nothing else of a request is read, so no other column can get into the log.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -154,12 +154,18 @@ def _of_feature(feature: Any) -> object:
     values = getattr(feature, kind).value
     if len(values) == 1:
         return cell_of(values[0])
-    return _cell(values, is_list=len(values) > 1)
+    return list(map(_texts, values)) or None  # nothing of it is padding
 
 
-def _cell(values: Iterable[object], *, is_list: bool) -> object:
-    known = [_texts(value) for value in values if not _is_empty(value)]
-    return known if is_list else next(iter(known), None)
+def _cell(values: Sequence[object], *, is_list: bool) -> object:
+    """Return the value of a cell, or a list without the empty cells at its end, which are padding.
+
+    Those before a value are values of the list: without them, the others would move to their places.
+    """
+    if not is_list:
+        return next((_texts(value) for value in values if not _is_empty(value)), None)
+    last = next((place for place in reversed(range(len(values))) if not _is_empty(values[place])), -1)
+    return list(map(_texts, values[: last + 1]))
 
 
 def cell_of(value: Any) -> object:

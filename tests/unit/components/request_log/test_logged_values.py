@@ -32,6 +32,8 @@ def test_named_columns_are_taken_and_no_other():
         (objects(b"Flash", b"").reshape(2, 1), ["Flash", None]),
         (objects("Müller".encode(), b"\xff\xd8").reshape(2, 1), ["Müller", None]),  # an image is no text
         (objects(b"a", b"b", b"c", b"").reshape(2, 2), [["a", "b"], ["c"]]),
+        (objects(b"a", b"", b"c", b"", b"", b"").reshape(2, 3), [["a", "", "c"], []]),  # the end is padding
+        (np.int64([[1, -(2**63), 3], [4, -(2**63), -(2**63)]]), [[1, -(2**63), 3], [4]]),
         (np.float32([1, 2]), [1.0, 2.0]),
     ],
 )
@@ -53,6 +55,11 @@ def test_serialized_examples_are_looked_into():
     names = ["fare", "company", "tags"]
     assert list(rows_of({"examples": objects(*records)}, names)) == rows
     assert list(rows_of_examples(records, names)) == rows
+
+
+def test_list_in_an_example_is_logged_as_a_whole():
+    records = [example(tags=[b"a", b"", b"b", b""]), example(tags=[b""])]
+    assert list(rows_of_examples(records, ["tags"])) == [{"tags": ["a", "", "b", ""]}, {"tags": None}]
 
 
 def test_answers_are_those_of_the_only_output_or_all_by_name():
