@@ -4,7 +4,7 @@ Nothing else of a request is read, so no other column can get into the log.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,25 +19,31 @@ Array = npt.NDArray[Any]
 _NO_INTEGER = -(2**63)  # the value of an empty cell in a request's integer column
 
 
-def rows_of(inputs: Mapping[str, Array], columns: Sequence[str]) -> Iterator[dict[str, object]]:
+def rows_of(
+    inputs: Mapping[str, Array], columns: Sequence[str], needed: Collection[str] = ()
+) -> Iterator[dict[str, object]]:
     """Yield the named columns of each row of a request; None where a row has no value.
 
     Args:
         inputs: an array for each input of the signature, one entry per row; or one array of serialized
             tf.Examples.
         columns: the columns to take; one that the request lacks is None.
+        needed: those that have a value in every row: an empty text there is one.
     """
     only = next(iter(inputs.values())) if len(inputs) == 1 else None
     if only is not None and only.dtype == object and only.ndim == 1 and not inputs.keys() & set(columns):
         yield from rows_of_examples(only.tolist(), columns)
         return
-    cells = [_cells(inputs[name]) if name in inputs else None for name in columns]
+    cells = [_cells(inputs[name], name in needed) if name in inputs else None for name in columns]
     for row in range(_length(inputs)):
         yield {name: each[row] if each else None for name, each in zip(columns, cells, strict=True)}
 
 
 def rows_of_examples(records: Sequence[bytes], columns: Sequence[str]) -> Iterator[dict[str, object]]:
-    """Yield the named columns of serialized tf.Examples; None for a missing value or an invalid record."""
+    """Yield the named columns of serialized tf.Examples; None for a missing value or an invalid record.
+
+    An empty text is a value: what is missing is not in an example.
+    """
     for record in records:
         example = parse_example(record)
         features = example.features.feature if example is not None else {}
@@ -80,16 +86,16 @@ def _column(batch: Any, name: str) -> list[object] | None:
 
 
 def _plain(values: Any) -> list[object]:
-    """Return `cell_of` each value of an array."""
+    """Return `_value_of` each value of an array."""
     if pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type):
         found = values.dictionary_encode()
-        cells = [cell_of(each) for each in found.dictionary.to_pylist()]
+        cells = [_value_of(each) for each in found.dictionary.to_pylist()]
         return [cells[index] for index in found.indices.to_pylist()]
     numbers = values.to_numpy()
-    is_empty = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == _NO_INTEGER
     plain: list[object] = numbers.tolist()
-    for place in np.flatnonzero(is_empty).tolist():
-        plain[place] = None
+    if numbers.dtype.kind == "f":
+        for place in np.flatnonzero(np.isnan(numbers)).tolist():
+            plain[place] = None
     return plain
 
 
@@ -133,10 +139,12 @@ def _length(inputs: Mapping[str, Array]) -> int:
     return max((len(array) for array in inputs.values() if array.ndim), default=0)
 
 
-def _cells(array: Array) -> list[object]:
+def _cells(array: Array, is_needed: bool) -> list[object]:
     """Return one value for each row, which for a list column is a list."""
     is_list = array.ndim > 1 and array.shape[1:] != (1,)
     rows = array.reshape(len(array), -1).tolist() if array.ndim else [[array.item()]]
+    if is_needed:
+        return [list(map(_texts, row)) if is_list else _value_of(row[0]) for row in rows]
     return [_cell(row, is_list=is_list) for row in rows]
 
 
@@ -153,7 +161,7 @@ def _of_feature(feature: Any) -> object:
         return None
     values = getattr(feature, kind).value
     if len(values) == 1:
-        return cell_of(values[0])
+        return _value_of(values[0])
     return list(map(_texts, values)) or None  # nothing of it is padding
 
 
@@ -176,6 +184,11 @@ def cell_of(value: Any) -> object:
     if kind is int:
         return None if value == _NO_INTEGER else value
     return None if _is_empty(value) else _texts(value)
+
+
+def _value_of(value: Any) -> object:
+    """Return the logged form of a single value that is there; None for NaN, and bytes that are not text."""
+    return None if type(value) is float and math.isnan(value) else _texts(value)
 
 
 def _is_empty(value: object) -> bool:

@@ -39,6 +39,7 @@ class LogSettings:
     Attributes:
         columns: the columns to log; no other column is logged.
         ids: whether to log the name that a client gives a request.
+        needed: the columns that have a value in every row.
         share: share of the rows to log, drawn at random: above 0, to 1.
         most_bytes: limit for the files in the folder; the oldest are removed.
     """
@@ -48,6 +49,7 @@ class LogSettings:
     share: float = 1.0
     most_bytes: int = 2**30
     ids: bool = False
+    needed: tuple[str, ...] = ()
 
 
 class RequestLog:
@@ -104,7 +106,7 @@ class RequestLog:
         Raises:
             OSError: the rows cannot be written.
         """
-        rows = rows_of(inputs, self._settings.columns)
+        rows = rows_of(inputs, self._settings.columns, self._settings.needed)
         if self._settings.ids:
             names = ids if ids is not None else itertools.repeat(None)
             rows = ({ID: name, **row} for name, row in zip(names, rows, strict=False))

@@ -33,7 +33,8 @@ def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None
     wanted = config.request_log
     if wanted is None:
         return None
-    known = manifest.provenance.get("schema", {}).get("columns", {}) if manifest else {}
+    schema = manifest.provenance.get("schema", {}) if manifest else {}
+    known = schema.get("columns", {})
     for name in wanted.columns:
         if known and name not in known:
             near = nearest(name, list(known))
@@ -47,4 +48,5 @@ def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None
         ids=wanted.ids,
         share=wanted.share,
         most_bytes=wanted.max_mb * 2**20,
+        needed=tuple(schema.get("needed", ())),
     )

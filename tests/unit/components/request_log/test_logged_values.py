@@ -57,9 +57,21 @@ def test_serialized_examples_are_looked_into():
     assert list(rows_of_examples(records, names)) == rows
 
 
+def test_empty_text_is_the_value_of_a_column_that_has_one_in_every_row():
+    """`compare` could not give the model such a row again if the log had no value for it."""
+    inputs = {
+        "a": objects(b"", b"x").reshape(2, 1),
+        "two": objects(b"y", b"", b"", b"").reshape(2, 2),
+        "n": np.float32([[1], [np.nan]]),
+    }
+    rows = [{"a": "", "two": ["y", ""], "n": 1.0}, {"a": "x", "two": ["", ""], "n": None}]
+    assert list(rows_of(inputs, ["a", "two", "n"], needed=["a", "two", "n"])) == rows
+    assert [row["a"] for row in rows_of(inputs, ["a"])] == [None, "x"]
+
+
 def test_list_in_an_example_is_logged_as_a_whole():
     records = [example(tags=[b"a", b"", b"b", b""]), example(tags=[b""])]
-    assert list(rows_of_examples(records, ["tags"])) == [{"tags": ["a", "", "b", ""]}, {"tags": None}]
+    assert list(rows_of_examples(records, ["tags"])) == [{"tags": ["a", "", "b", ""]}, {"tags": ""}]
 
 
 def test_answers_are_those_of_the_only_output_or_all_by_name():
