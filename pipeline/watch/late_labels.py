@@ -30,7 +30,7 @@ _SHOWN = 60
 _BLOCK_BYTES = 1 << 20
 # From here on, float32 cannot tell whole numbers apart.
 _ROUNDED_FROM = 1 << 24
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
+_WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     Raises:
         UsageError: the file cannot be read, lacks a column, has no label, or has an invalid label.
     """
-    codes = {name: float(code) for code, name in enumerate(classes)}
+    codes = _codes(classes)
     found = {}
     _check_columns(file, [key, label])
     for row in _rows(file, [key, label]):
@@ -76,7 +76,8 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
         if name is None or row.get(label) in (None, ""):
             continue
         text = str(row[label])
-        # A gap in a column of whole numbers makes 1 into 1.0, which is the class "1" and not the code 1.
+        # A gap in a column of whole numbers makes 1 into 1.0, which is the class "1" and not the code 1; or
+        # it did so in the data that the classes come from, and the labels have no gaps.
         code = codes.get(text, codes.get(_as_text(row[label]) or ""))
         try:
             value = float(row[label]) if code is None else code
@@ -93,6 +94,12 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     if not found:
         raise UsageError(f"{file} has no label.")
     return found
+
+
+def _codes(classes: Sequence[str]) -> dict[str, float]:
+    """Return the codes of classes by their names, and by those without .0 unless they are another's name."""
+    named = {name: float(code) for code, name in enumerate(classes)}
+    return {_as_text(name) or name: code for name, code in reversed(named.items())} | named
 
 
 def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
@@ -258,12 +265,12 @@ def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, witho
 def _as_text(key: Any) -> str | None:
     """Return a key, or a label, as text; None if it is missing or empty.
 
-    7.0 becomes "7", because a missing value in a column of integers turns them into floats.
+    7.0 becomes "7", because a missing value in a column of integers turns them into floats; so does the
+    decimal 7.00.
     """
     if key in (None, "") or (isinstance(key, float) and math.isnan(key)):
         return None
-    text = str(key)
-    return text[:-2] if _WHOLE.fullmatch(text) else text
+    return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text := str(key)) else text
 
 
 def _logged(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:

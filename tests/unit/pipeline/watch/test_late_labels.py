@@ -1,6 +1,7 @@
 import json
 import tracemalloc
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,6 +76,13 @@ def test_whole_number_names_the_same_class_where_gaps_have_made_it_a_fraction(tm
     (tmp_path / "a.csv").write_text("id,label\na,2.0\nb,2\nc,0\n")
     assert read(tmp_path / "a.csv", classes=["1", "2", "3"]) == {"a": 1.0, "b": 1.0, "c": 0.0}
     assert read(tmp_path / "a.csv", classes=["2", "2.0"]) == {"a": 1.0, "b": 0.0, "c": 0.0}
+    decimals = pa.array(map(Decimal, ("7", "8")), pa.decimal128(9, 2)), pa.array(["1", "3"])
+    pq.write_table(pa.table(decimals, names=["id", "label"]), tmp_path / "b.parquet")
+    assert read(tmp_path / "b.parquet") == {"7": 1.0, "8": 3.0}
+    pq.write_table(pa.table(decimals[::-1], names=["id", "label"]), tmp_path / "b.parquet")
+    assert read(tmp_path / "b.parquet", classes=[*"6789"]) == {"1": 1.0, "3": 2.0}
+    # The gaps may have been in the training data instead.
+    assert read(tmp_path / "a.csv", classes=["1.0", "2.0", "3.0"]) == {"a": 1.0, "b": 1.0, "c": 0.0}
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
