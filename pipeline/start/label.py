@@ -2,6 +2,7 @@
 
 import itertools
 import shlex
+import unicodedata
 from dataclasses import dataclass
 
 from slipway.components.counted_words import counted
@@ -116,7 +117,10 @@ def _two_answers(label: Facts) -> dict[str, list[str]]:
 
 
 def _spelt_alike(label: Facts) -> dict[str, list[str]]:
-    """Return the spellings of each answer, most frequent first, if some differ in case or spaces only."""
+    """Return the spellings of each answer, most frequent first, if some differ in case, spaces or form only.
+
+    In Unicode, é has two forms: one character, or e and an accent.
+    """
     found: dict[str, list[str]] = {}
     for text, word in _plain_texts(label).items():
         found.setdefault(word, []).append(text)
@@ -127,7 +131,7 @@ def _plain_texts(label: Facts) -> dict[str, str]:
     """Return the label's texts without case and outer spaces; none if they are single letters."""
     if label.kind != "text" or label.distinct > len(label.counts):
         return {}
-    plain = {text: text.strip().casefold() for text in label.counts}
+    plain = {text: unicodedata.normalize("NFC", text).strip().casefold() for text in label.counts}
     return {} if all(word.isalpha() and len(word) == 1 for word in plain.values()) else plain
 
 
@@ -143,7 +147,7 @@ def _many_spellings(label: Facts, spellings: dict[str, list[str]], file: OneCsv 
         reading = f"dtype=str, keep_default_na=False, index_col=False{how}"
         code = (
             f"import pandas as pd; t = pd.read_csv({file.path!r}, {reading}); "
-            f"t[{label.name!r}] = t[{label.name!r}].replace({written!r}); "
+            f"t[{label.name!r}] = t[{label.name!r}].replace({_literal(written)}); "
             f"t.to_csv('one-spelling.csv', index=False{how})"
         )
         remedy = f"python -c {shlex.quote(code)}"
@@ -158,7 +162,13 @@ def _many_spellings(label: Facts, spellings: dict[str, list[str]], file: OneCsv 
 
 
 def _listed(texts: list[str]) -> str:
-    return " and ".join(map(repr, texts))
+    return " and ".join(map(_literal, texts))
+
+
+def _literal(value: object) -> str:
+    """Return a value in Python's notation, with escapes if a letter is in parts, which would look alike."""
+    text = repr(value)
+    return text if unicodedata.is_normalized("NFC", text) else ascii(value)
 
 
 def _too_many_classes(label: Facts) -> UsageError:
