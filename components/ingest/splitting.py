@@ -148,11 +148,15 @@ class _KeyHash:
         return assigned
 
     def _keys(self, values: pa.Array, rows: SplitRows) -> pa.Array:
-        """Return the values; numbers such as 12.0, as some programs write IDs, as whole numbers."""
+        """Return the values; numbers such as 12.0, as some programs write IDs, as whole numbers.
+
+        NaN is no value.
+        """
         if pa.types.is_null(values.type):  # Arrow counts a missing value of no type as a key
             return values.cast(pa.int64())
         if not pa.types.is_floating(values.type):
             return values
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)  # no value, as elsewhere
         try:
             return values.cast(pa.int64())
         except pa.ArrowInvalid:
@@ -170,7 +174,7 @@ def _is_key(number: float) -> bool:
 
 
 def _no_key(number: float) -> str:
-    if math.isnan(number) or math.isinf(number):
+    if math.isinf(number):
         return "which is no number that rows can share"
     return "a number beyond 64 bits" if number.is_integer() else "a fraction"
 

@@ -85,12 +85,19 @@ def test_ids_that_a_program_wrote_as_fractions_are_the_same_keys_as_whole_number
         (1e30, "1e+30 in column 'x', a number beyond 64 bits"),
         (2.0**63, "9.223372036854776e+18 in column 'x', a number beyond 64 bits"),
         (math.inf, "inf in column 'x', which is no number that rows can share"),
-        (math.nan, "nan in column 'x', which is no number that rows can share"),
     ],
 )
 def test_numbers_that_are_no_keys_are_refused_with_what_they_are(value, words):
     with pytest.raises(ComponentError, match=re.escape(f"data.split_by.key: row 3 of a.csv has {words}")):
         assigned(pa.array([1.0, None, value]), split_by={"key": "x"})
+
+
+def test_not_a_number_is_no_key_as_nothing_is():
+    """As `new` takes it, which splits by such a column."""
+    split = [f"s{i}" for i in range(9)]
+    without, nan, seven = assigned(pa.array([None, math.nan, 7.0]), split_by={"key": "x"}, split=split)
+    assert nan == without
+    assert [seven] == assigned(pa.array([7]), split_by={"key": "n"}, split=split)
 
 
 def test_the_greatest_whole_numbers_are_keys():
