@@ -33,7 +33,8 @@ def hashed_ngrams(texts: Any, *, size: int) -> tf.Tensor:
 def hashed_values(column: Any, *, size: int, codes: int = NGRAM_CODES) -> tf.Tensor:
     """Return the values of each row's list as numbers, such as the tags of a film or the items of a basket.
 
-    A value is hashed as a whole, so "new york" and "york" have nothing in common.
+    A value is hashed as a whole, so "new york" and "york" have nothing in common. An empty text is none: in a
+    request it cannot be told from padding.
 
     Args:
         column: strings or integers, sparse, ragged or dense, any number per row.
@@ -51,8 +52,10 @@ def hashed_values(column: Any, *, size: int, codes: int = NGRAM_CODES) -> tf.Ten
 
 
 def _coded(texts: tf.RaggedTensor, size: int, codes: int) -> tf.Tensor:
+    none = tf.constant(0, tf.int64)
     hashed = tf.ragged.map_flat_values(
-        lambda each: tf.strings.to_hash_bucket_fast(each, codes - 1) + 1, texts
+        lambda each: tf.where(tf.equal(each, ""), none, tf.strings.to_hash_bucket_fast(each, codes - 1) + 1),
+        texts,
     )
     found = hashed.to_tensor(0, shape=[None, size])
     # As tft.apply_buckets does, record the number of categories, so that the Trainer knows it.

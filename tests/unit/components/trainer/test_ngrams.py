@@ -39,12 +39,13 @@ def test_texts_without_words_are_empty_and_long_ones_are_cut():
 
 def test_values_of_lists_are_hashed_as_a_whole():
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
-        lists = tf.ragged.constant([["new york", "york", "a"], [], ["york"]])
+        lists = tf.ragged.constant([["new york", "york", "a"], [], ["york", ""], [""], ["", "york"]])
         texts = hashed_values(lists.to_sparse(), size=2)
         numbers = hashed_values(tf.constant([[7, 8], [8, 9]], tf.int64), size=3, codes=1000)
         assert (texts.shape[1], numbers.shape[1]) == (2, 3)
         texts, numbers = session.run([texts, numbers])
     assert texts[0, 0] not in (0, texts[0, 1])
-    assert texts[1:].tolist() == [[0, 0], [texts[0, 1], 0]]
+    york = texts[0, 1]
+    assert texts[1:].tolist() == [[0, 0], [york, 0], [0, 0], [0, york]]  # an empty text is as padding
     assert 0 < numbers[0, 1] == numbers[1, 0] < 1000
     assert numbers[:, 2].tolist() == [0, 0]

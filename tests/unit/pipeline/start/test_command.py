@@ -660,6 +660,17 @@ def test_nan_is_an_empty_cell_for_the_features_too(root):
     assert left.values.numpy().tolist() == [1.5, 2.5]
 
 
+def test_an_empty_text_is_an_empty_cell_for_the_feature_that_says_so(root):
+    """In a request it cannot be told from one, so what the model learned must not tell it either."""
+    _write(root, {**COLUMNS, "plan": lambda row: COLUMNS["plan"](row) if row % 10 else ""})
+    _begin(root)
+    module = _preprocessing(root)
+    assert "plan_missing" in module.MISSING
+    texts = module._is_there(module.tf.constant(["pro", ""]))
+    assert texts.numpy().tolist() == [1.0, 0.0]
+    assert module._is_there(module.tf.constant([0.0, 7.0])).numpy().tolist() == [1.0, 1.0]
+
+
 def test_a_class_that_new_did_not_see_is_not_taken_for_another(root):
     _write(root, {**COLUMNS, "churned": lambda row: [1, 2, 3][row % 3]})
     _begin(root, task="multiclass")
