@@ -133,12 +133,16 @@ def _column_format(values: pa.Array, *, has_types: bool) -> _ColumnFormat | None
     if found is None:
         return None
     is_plain = not found.words
-    if is_plain and not words and not (has_types and found.number is not None):
+    # Of a CSV these are empty cells; elsewhere only a format makes no value of them, and removes blanks.
+    has_empty = has_types and pc.any(pc.equal(trimmed, "")).as_py()
+    is_padded = has_types and pc.any(pc.not_equal(trimmed, values)).as_py()
+    if is_plain and not (words or has_empty or is_padded) and not (has_types and found.number is not None):
         return None
     number = None if is_plain and not has_types else found.number
     date = found.date or ("%Y-%m-%d" if found.date == "" and has_types else None)
     said = [found.words] if found.words else []
-    said += [f"{' and '.join(_shown(words))} for no value"] if words else []
+    shown = [*_shown(words), *(["empty texts"] * (has_empty and found.date is not None))]
+    said += [f"{' and '.join(shown)} for no value"] if shown else []
     return _ColumnFormat(", ".join(said), number, date, words)
 
 

@@ -128,6 +128,15 @@ def test_a_format_removes_the_blanks_around_dates():
     assert _forms(["2024-01-31", "2024-02-01"]).dates == {}
 
 
+def test_a_format_makes_no_value_of_empty_texts_among_dates_where_files_have_types():
+    found = _forms(["2024-01-31", "", "2024-02-01"], has_types=True)
+    assert (found.dates, found.words) == ({"x": "%Y-%m-%d"}, {"x": "empty texts for no value"})
+    assert _forms(["2024-01-31 10:20:30", " "], has_types=True).dates == {"x": "%Y-%m-%d"}
+    assert _forms(["2024-01-31", " 2024-02-01"], has_types=True).dates == {"x": "%Y-%m-%d"}
+    assert _forms(["2024-01-31", "2024-02-01"], has_types=True).dates == {}
+    assert _forms(["a", ""], has_types=True).words == {}
+
+
 @pytest.mark.parametrize("word", ["\\N", "<NA>", "NaT", "(null)", "[NULL]", "#DIV/0!", "#VALUE!", "#REF!"])
 def test_what_databases_pandas_and_sheets_write_is_a_word_for_no_value(word):
     found = _forms(["1", "2.5", word])
