@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.components.data_gate.rule_limits import Limits
-from slipway.components.data_gate.statistics import SplitStatistics
 from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.saved_model.class_names import classes_of
+from slipway.components.saved_model.signatures import SERVE_RAW
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import pushed_version
@@ -90,10 +90,13 @@ def watch(
         training = training_statistics(output, provenance.get("run", ""), number)
     folder = on.absolute() if on else request_folder(config, output)
     # To read from TensorFlow Serving's logs only: clients need not send columns that the version ignores.
-    columns = [*(taken_columns(manifest) or training.features), *([late.key] if late else [])]
+    taken = taken_columns(manifest)
+    columns = [*(taken or training.features), *([late.key] if late else [])]
     # SIGTERM must not leave the rows of other servers' logs in the folder for temporary files.
     with signals_handled_by(raise_interrupt), open_logs(folder, list(dict.fromkeys(columns))) as logs:
-        watched = _watched(config, number, logs, by, training)
+        # Without the signature, only the columns that every row needs are known.
+        inputs = taken if SERVE_RAW in provenance.get("model", {}).get("signatures", {}) else ()
+        watched = watch_requests(replace(_request(config, number, logs, by), inputs=inputs), training)
         if late is not None:
             watched = _with_live(config, watched, late, provenance)
     try:
@@ -105,9 +108,9 @@ def watch(
     return watched, page
 
 
-def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training: SplitStatistics) -> Watched:
+def _request(config: WorkloadConfig, version: int, logs: Logs, by: By) -> WatchRequest:
     freshness = config.data_gate.freshness
-    request = WatchRequest(
+    return WatchRequest(
         workload=config.name,
         version=version,
         logs=logs,
@@ -115,7 +118,6 @@ def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training:
         limits=Limits.from_json(from_parameter(str(data_gate_settings(config)["limits"]))),
         skip={config.data.label, *config.transform.apart, *([freshness.column] if freshness else [])},
     )
-    return watch_requests(request, training)
 
 
 def named_classes(config: WorkloadConfig, *provenances: Provenance) -> tuple[str, ...]:

@@ -26,6 +26,8 @@ class WatchRequest:
     Attributes:
         by: the unit of windows.
         skip: columns not to compare, such as times, which always advance.
+        inputs: the columns that the version takes; empty if unknown. Another one that no request has a value
+            of is not compared: no request has it.
     """
 
     workload: str
@@ -34,6 +36,7 @@ class WatchRequest:
     by: By
     limits: Limits
     skip: Collection[str] = ()
+    inputs: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
     training = as_logged(training)
     known = {name: each for name, each in training.features.items() if name not in request.skip}
     kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
-    requests = read_requests(request.logs, kinds, request.version)
+    requests = _of_inputs(read_requests(request.logs, kinds, request.version), request.inputs)
     rows = len(requests.table)
     if rows < request.limits.min_rows:
         raise UsageError(
@@ -182,6 +185,17 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
         drifted=tuple(_with_rows(each, requests, cut[-1]) for each in drifted(judged)),
         lacking=requests.lacking,
     )
+
+
+def _of_inputs(requests: Requests, inputs: Collection[str]) -> Requests:
+    """Return the requests without the columns that are no inputs of the version and have no value at all."""
+    table = requests.table
+    kept = [
+        name
+        for name in table.column_names
+        if not inputs or name in inputs or table[name].null_count < len(table)
+    ]
+    return replace(requests, table=table.select(kept)) if kept else requests
 
 
 def _judged(requests: Requests, window: Window, training: SplitStatistics, limits: Limits) -> Judged:

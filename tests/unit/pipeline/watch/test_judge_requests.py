@@ -83,6 +83,17 @@ def test_rows_that_share_a_value_are_shown(watch_request, training, write_log):
     assert {row.value for row in found.finding.rows} == {"5.0"}
 
 
+def test_column_that_is_no_input_and_never_has_a_value_is_not_compared(watch_request, training, write_log):
+    """Such as another label, which request_log.columns names and no request has."""
+    write_log(0, paid=None)
+    paid = replace(training.features["company"], name="paid")
+    wider = SplitStatistics(10_000, {**training.features, "paid": paid})
+    found = watch(watch_request(inputs=("fare", "company")), wider)
+    assert (found.columns, found.not_logged, found.drifted) == (("fare", "company"), ("paid",), ())
+    for inputs in ((), ("fare", "company", "paid")):
+        assert [each.column for each in watch(watch_request(inputs=inputs), wider).drifted] == ["paid"]
+
+
 def test_empty_texts_are_no_value_in_the_training_as_in_the_log(watch_request, training, write_log):
     """Files of JSON Lines and Parquet hold them, and the log has null for them."""
     write_log(0)
