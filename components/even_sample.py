@@ -1,9 +1,12 @@
 """Takes an even sample of rows whose number is not known before. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+Record = TypeVar("Record")
 
 
-def even_sample(records: Iterable[bytes], *, most: int) -> list[bytes]:
+def even_sample(records: Iterable[Record], *, most: int) -> list[Record]:
     """Return `most` records spread evenly over all of them, in their order; all if there are no more.
 
     The first ones alone would be of one day, or of one class, where rows are in order.
@@ -11,7 +14,7 @@ def even_sample(records: Iterable[bytes], *, most: int) -> list[bytes]:
     Args:
         most: >= 1. Fewer than twice as many are held at a time.
     """
-    kept: list[bytes] = []
+    kept: list[Record] = []
     step = 1
     for place, record in enumerate(records):
         if place % step == 0:

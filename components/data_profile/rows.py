@@ -1,8 +1,13 @@
 """Accesses rows of a sample. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 from slipway.components.data_profile.columns import Column
+from slipway.components.even_sample import even_sample
+
+RUN_ROWS = 64
+"""Neighbouring rows that are taken together: a row that repeats the one before would else be seen alone."""
 
 
 def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | None]:
@@ -18,6 +23,19 @@ def within(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
         size_bytes += len(record)
         if size_bytes >= most_bytes:
             return
+
+
+def spread(lists: Iterable[list[bytes]], rows: int) -> list[bytes]:
+    """Return runs of neighbouring records spread evenly over all of them, in their order.
+
+    The first ones alone would be of one day, or of one class, where rows are in order.
+
+    Args:
+        rows: the number of records, >= 1, rounded up to whole runs; all if there are no more.
+    """
+    records = chain.from_iterable(lists)
+    runs = iter(lambda: list(islice(records, RUN_ROWS)), [])
+    return list(chain.from_iterable(even_sample(runs, most=-(-rows // RUN_ROWS))))
 
 
 def _plain(value: object) -> float | str | None:

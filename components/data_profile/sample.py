@@ -7,16 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import tensorflow as tf
 from tfx.dsl.io import fileio
 
 from slipway.components import example_records
 from slipway.components.data_profile.columns import Column
-from slipway.components.data_profile.rows import within
+from slipway.components.data_profile.rows import spread, within
 from slipway.components.example_batches import ExampleDecoder
 
 MOST_BYTES = 256 << 20
 """The limit for the size of a sample's records; without it, a few thousand images would take gigabytes."""
-_AT_ONCE_BYTES = 256 << 10  # of a file, only the first rows are read
+_AT_ONCE_BYTES = 256 << 10  # where only the first rows of a file are read
+# Examples of this size, as stored, are read whole, in a second or two. Of more, Ingest makes so many files,
+# one after the other, that the first rows of each are spread over the data, too.
+_READ_WHOLE_BYTES = 64 << 20
+_FIRST_ROWS = 32
 
 # Text longer than this on average is a document or an image, useless as a category.
 _LONG_BYTES = 1_000
@@ -43,15 +48,16 @@ class Sample:
 
 
 def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
-    """Read examples evenly from every file of every split.
+    """Read examples evenly from every file of every split, spread over it unless there is much to read.
 
     Args:
         rows: the number of rows, rounded up to equally many per file; fewer if they would take more than
             MOST_BYTES.
     """
     files = [path for split in splits for path in sorted(fileio.glob(f"{uri}/Split-{split}/*"))]
+    read = _spread if sum(map(_size_bytes, files)) <= _READ_WHOLE_BYTES else _first
     records = [
-        record for path in files for record in _read(path, -(-rows // len(files)), MOST_BYTES // len(files))
+        record for path in files for record in read(path, -(-rows // len(files)), MOST_BYTES // len(files))
     ]
     digests = [hashlib.blake2b(record, digest_size=16).digest() for record in records]
     first = {digest: row for row, digest in reversed(list(enumerate(digests)))}
@@ -66,7 +72,18 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     )
 
 
-def _read(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
+def _size_bytes(path: str) -> int:
+    return int(tf.io.gfile.stat(path).length)
+
+
+def _spread(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
+    first = example_records.first_records(path, _FIRST_ROWS)
+    # While it is drawn, the sample is up to twice as large.
+    fit = most_bytes * len(first) // max(2 * sum(map(len, first)), 1)
+    yield from within(spread(example_records.records(path), max(min(rows, fit), 1)), most_bytes)
+
+
+def _first(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
     lists = example_records.records(path, at_once_bytes=_AT_ONCE_BYTES)
     yield from within(itertools.islice(itertools.chain.from_iterable(lists), rows), most_bytes)
 
