@@ -21,6 +21,7 @@ from slipway.components.data_gate.reference import find_reference, read_bytes, r
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.rows import QuarantineSummary
 from slipway.components.data_gate.span_strategy import SPAN
+from slipway.components.data_gate.statistics import total_rows
 from slipway.components.data_gate.transformed_label import compute_transformed_label
 from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict, Evidence, judge
 from slipway.components.data_profile.profile import (
@@ -137,7 +138,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         ],
         reference=then.statistics,
         reference_name=then.name,
-        reference_label_score=then.profile.label_score,
+        reference_label_score=then.profile.label_score_of(
+            total_rows(then.statistics), sample_rows=sample_rows
+        ),
         reference_at_s=then.profile.at_s,
         serving=_serving(serving_folder),
         quarantine=_quarantine_summary(summary),

@@ -28,19 +28,37 @@ class Profile:
         label_score: how well the other columns explain the label; None if that cannot be measured.
         rows: the number of rows by split, if the statistics are those of a sample; empty if they count all
             rows.
+        is_spread: whether the rows that `label_score` was measured on are spread over the data. In profiles
+            of an earlier version they were the first ones of each file.
     """
 
     digest: str = ""
     at_s: float | None = None
     label_score: LabelScore | None = None
     rows: Mapping[str, int] = field(default_factory=dict)
+    is_spread: bool = True
+
+    def label_score_of(self, rows: int, *, sample_rows: int) -> LabelScore | None:
+        """Return the label score if rows drawn as today would have given it; else None.
+
+        Args:
+            rows: the number of rows of the data.
+            sample_rows: the most that are drawn, in equal parts of each split.
+        """
+        return self.label_score if self.is_spread or 2 * rows <= sample_rows else None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Restore a profile from the JSON of its `asdict`."""
         score = data["label_score"]
-        # Profiles of an earlier version have no rows.
-        return cls(data["digest"], data["at_s"], LabelScore(**score) if score else None, data.get("rows", {}))
+        return cls(
+            digest=data["digest"],
+            at_s=data["at_s"],
+            label_score=LabelScore(**score) if score else None,
+            # Profiles of earlier versions lack these.
+            rows=data.get("rows", {}),
+            is_spread=data.get("is_spread", False),
+        )
 
 
 def data_digest(statistics: str, quarantine: str = "") -> str:
