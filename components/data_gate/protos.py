@@ -1,5 +1,6 @@
 """Converts TensorFlow Metadata's messages to the plain data that the rules judge."""
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -96,6 +97,7 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
             mean=stats.mean,
             std_dev=stats.std_dev,
             distribution=distribution,
+            whole_counts=_whole_counts(stats.histograms, distribution),
         )
     counts = getattr(getattr(stats, "rank_histogram", None), "buckets", ())
     return FeatureStatistics(
@@ -120,6 +122,26 @@ def _distribution(histograms: Iterable[Any]) -> Distribution | None:
     # Infinite numbers count as the least and the greatest of the others: without a distribution, one of them
     # would spare the column every comparison.
     return Distribution(points=np.clip(points, finite.min(), finite.max()), below=below)
+
+
+def _whole_counts(histograms: Iterable[Any], distribution: Distribution | None) -> dict[str, float]:
+    """Return how often each whole number occurs, if there is no other number, and at most ten in a row."""
+    if distribution is None or (np.mod(distribution.points, 1) != 0).any():
+        return {}
+    # Of the histogram of equal widths: its ten buckets hold at most one whole number each.
+    found = next((h.buckets for h in histograms if h.type == statistics_pb2.Histogram.STANDARD), ())
+    counts: dict[str, float] = {}
+    for place, bucket in enumerate(found):
+        if not math.isfinite(bucket.high_value - bucket.low_value):
+            return {}
+        number = math.floor(bucket.high_value)
+        if bucket.high_value - bucket.low_value >= 1:
+            return {}
+        # A bucket holds its upper end, and the first its lower end, too. TFDV takes what lies between two of
+        # its quantiles for spread evenly, so that a little is where no number is.
+        if number > bucket.low_value or (not place and number == bucket.low_value):
+            counts[str(number)] = bucket.sample_count
+    return counts
 
 
 def _schema_of(feature: Any, domains: dict[str, frozenset[str]]) -> FeatureSchema:

@@ -1,7 +1,7 @@
 """Checks that the label is present, not constant, and distributed as before and alike in all splits."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, limit_words, plain
 from slipway.components.data_gate.rule_limits import Limits, key
@@ -137,7 +137,8 @@ def _shift(
 ) -> Iterator[Finding]:
     rows = (now.present, then.present)
     name = key("max_label_shift")
-    if now.is_number and then.is_number and not (_is_binary(now) and _is_binary(then)):
+    ours, theirs = _counts(now), _counts(then)
+    if now.is_number and then.is_number and not (ours and theirs):
         if now.distribution is None or then.distribution is None:
             return
         distance, cells = jensen_shannon(now.distribution, then.distribution)
@@ -147,8 +148,7 @@ def _shift(
         words, query = numbers_moved(now, then, there=there)
         what = f"the mean is {now.mean:.4g}, {then.mean:.4g} {there}; {words}: Jensen-Shannon {distance:.3f}"
     else:
-        ours, theirs = _counts(now), _counts(then)
-        sums = now.counted, then.counted
+        sums = _sum(now, ours), _sum(then, theirs)
         distance, value = l_infinity(ours, theirs, sums)
         shares = [
             each.get(value, 0.0) / max(whole, 1) for each, whole in zip((ours, theirs), sums, strict=True)
@@ -158,8 +158,10 @@ def _shift(
             return
         what, risen = texts_moved(ours, theirs, value, sums=sums, there=there, of="labels")
         query = RowQuery(now.name, values=(risen,))
-        if now.is_number:
+        if now.is_number and _is_binary(now):
             query = RowQuery(now.name, within=(0.5, None) if risen == "1" else (None, 0.5))
+        elif now.is_number:
+            query = RowQuery(now.name, within=(int(risen) - 0.5, int(risen) + 0.5))
     yield Finding(
         rule="label",
         feature=now.name,
@@ -185,7 +187,15 @@ def _is_binary(feature: FeatureStatistics) -> bool:
 
 
 def _counts(feature: FeatureStatistics) -> dict[str, float]:
-    """Return the count of each label; for labels 0 and 1 the counts follow from the mean."""
-    if feature.is_number:
+    """Return the count of each label; empty if labels are numbers of which these are not known.
+
+    For labels 0 and 1 the counts follow from the mean.
+    """
+    if feature.is_number and _is_binary(feature):
         return {"1": feature.mean * feature.values, "0": (1 - feature.mean) * feature.values}
-    return dict(feature.counts)
+    return dict(feature.whole_counts if feature.is_number else feature.counts)
+
+
+def _sum(feature: FeatureStatistics, counts: Mapping[str, float]) -> float:
+    """Return the number of all labels: of texts, the rarest are not among the counts."""
+    return sum(counts.values()) if feature.is_number else feature.counted

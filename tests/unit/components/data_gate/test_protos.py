@@ -11,7 +11,7 @@ from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distribution_limits import find_drift
 
 
-def statistics(*edges, rows=1000):
+def statistics(*edges, rows=1000, standard=None):
     """The statistics of a column of fractions with equally many values between any two of these edges."""
     found = statistics_pb2.DatasetFeatureStatisticsList()
     whole = found.datasets.add(num_examples=rows)
@@ -23,6 +23,8 @@ def statistics(*edges, rows=1000):
     histogram = stats.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
     for low, high in itertools.pairwise(edges):
         histogram.buckets.add(low_value=low, high_value=high, sample_count=rows / (len(edges) - 1))
+    if standard is not None:
+        stats.histograms.append(standard)
     return split_statistics(found.SerializeToString())
 
 
@@ -39,6 +41,27 @@ def test_column_with_infinite_numbers_is_compared_by_the_others(edges):
 
 def test_column_of_nothing_but_infinite_numbers_has_no_distribution():
     assert statistics(math.inf, math.inf).features["x"].distribution is None
+
+
+@pytest.mark.parametrize(
+    ("edges", "rows", "counts"),
+    [
+        ((1.0, 1.9, 2.8, 3.7), (500, 0.5, 0), {"1": 500.0, "2": 0.5, "3": 0.0}),
+        ((0.0, 0.5, 1.0, 1.5, 2.0), (600, 300, 1, 100), {"0": 600.0, "1": 300.0, "2": 100.0}),
+        ((-1.0, -0.5, 0.0), (2, 1), {"-1": 2.0, "0": 1.0}),
+        ((0.0, 1.0, 2.0), (2, 1), {}),  # the first bucket holds 0 and 1
+        ((-math.inf, -math.inf, 0.0, 0.5), (1, 0, 1), {}),
+    ],
+)
+def test_few_whole_numbers_are_counted(edges, rows, counts):
+    buckets = [
+        statistics_pb2.Histogram.Bucket(low_value=low, high_value=high, sample_count=many)
+        for (low, high), many in zip(itertools.pairwise(edges), rows, strict=True)
+    ]
+    standard = statistics_pb2.Histogram(type=statistics_pb2.Histogram.STANDARD, buckets=buckets)
+    assert statistics(0.0, 1.0, 2.0, standard=standard).features["x"].whole_counts == counts
+    assert statistics(0.0, 1.5, 2.0, standard=standard).features["x"].whole_counts == {}
+    assert statistics(0.0, 1.0, 2.0).features["x"].whole_counts == {}
 
 
 @pytest.mark.parametrize(

@@ -350,6 +350,27 @@ def test_label_that_moved_is_reported_whole(split):
     ]
 
 
+def whole(feature, *counts):
+    """The statistics of classes 1, 2 and so on, written as whole numbers."""
+    values = np.repeat(np.arange(len(counts)) + 1, counts)
+    found = {str(number + 1): float(count) for number, count in enumerate(counts)}
+    return replace(feature("y", values), whole_counts=found)
+
+
+def test_classes_that_are_whole_numbers_move_by_their_shares(split, feature):
+    """As those of texts do: their divergence would be 0.02."""
+    now, before = whole(feature, 4700, 2600, 2700), whole(feature, 3400, 3300, 3300)
+    [finding] = faults(split, now, before=before)
+    assert finding.what == '"1" is 4,700 of 10,000 labels (47%), 34% in the reference'
+    assert (finding.measured, finding.query) == (pytest.approx(0.13), RowQuery("y", within=(0.5, 1.5)))
+    [finding] = faults(split, before, evaluate=now)
+    assert (finding.splits, finding.measured) == (("eval",), pytest.approx(0.13))
+    assert faults(split, whole(feature, 3600, 3200, 3200), before=before) == []
+    # More numbers than are counted, as of amounts.
+    others = (replace(each, whole_counts={}) for each in (now, before))
+    assert faults(split, next(others), before=next(others)) == []
+
+
 def test_few_rows_without_a_label_name_a_limit_that_lets_them_pass(feature):
     statistics = {
         "train": SplitStatistics(1_000_000, {"y": feature("y", {"a": 500_000, "b": 499_997}, rows=1_000_000)})
