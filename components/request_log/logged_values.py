@@ -86,10 +86,10 @@ def _column(batch: Any, name: str) -> list[object] | None:
 
 
 def _plain(values: Any) -> list[object]:
-    """Return `_value_of` each value of an array."""
+    """Return `value_of` each value of an array."""
     if pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type):
         found = values.dictionary_encode()
-        cells = [_value_of(each) for each in found.dictionary.to_pylist()]
+        cells = [value_of(each) for each in found.dictionary.to_pylist()]
         return [cells[index] for index in found.indices.to_pylist()]
     numbers = values.to_numpy()
     plain: list[object] = numbers.tolist()
@@ -99,17 +99,24 @@ def _plain(values: Any) -> list[object]:
     return plain
 
 
-def rows_of_lists(inputs: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[dict[str, object]]:
+def rows_of_lists(
+    inputs: Mapping[str, Sequence[Any]], columns: Sequence[str], needed: Collection[str] = ()
+) -> Iterator[dict[str, object]]:
     """Yield the named columns of each row of a request; None where a row has no value.
 
     Args:
         inputs: by column, each row's value or list of values.
         columns: the columns to take; one that the request lacks is None.
+        needed: as for `rows_of`.
 
     Raises:
         ValueError: the columns have different numbers of rows.
     """
-    cells = [list(map(_cell_of_list, inputs[name])) for name in columns if name in inputs]
+    cells = [
+        list(map(_whole_cell if name in needed else _cell_of_list, inputs[name]))
+        for name in columns
+        if name in inputs
+    ]
     nothing = dict.fromkeys(columns)
     there = [name for name in columns if name in inputs]
     for row in zip(*cells, strict=True):
@@ -144,7 +151,7 @@ def _cells(array: Array, is_needed: bool) -> list[object]:
     is_list = array.ndim > 1 and array.shape[1:] != (1,)
     rows = array.reshape(len(array), -1).tolist() if array.ndim else [[array.item()]]
     if is_needed:
-        return [list(map(_texts, row)) if is_list else _value_of(row[0]) for row in rows]
+        return [list(map(_texts, row)) if is_list else value_of(row[0]) for row in rows]
     return [_cell(row, is_list=is_list) for row in rows]
 
 
@@ -155,13 +162,20 @@ def _cell_of_list(value: Any) -> object:
     return cell_of(value[0]) if len(value) == 1 else _cell(value, is_list=True)
 
 
+def _whole_cell(value: Any) -> object:
+    """Return the same of a column that has a value in every row: nothing of it is empty."""
+    if not isinstance(value, list):
+        return value_of(value)
+    return value_of(value[0]) if len(value) == 1 else list(map(_texts, value))
+
+
 def _of_feature(feature: Any) -> object:
     kind = feature.WhichOneof("kind") if feature is not None else None
     if kind is None:
         return None
     values = getattr(feature, kind).value
     if len(values) == 1:
-        return _value_of(values[0])
+        return value_of(values[0])
     return list(map(_texts, values)) or None  # nothing of it is padding
 
 
@@ -186,7 +200,7 @@ def cell_of(value: Any) -> object:
     return None if _is_empty(value) else _texts(value)
 
 
-def _value_of(value: Any) -> object:
+def value_of(value: Any) -> object:
     """Return the logged form of a single value that is there; None for NaN, and bytes that are not text."""
     return None if type(value) is float and math.isnan(value) else _texts(value)
 

@@ -6,7 +6,7 @@ Unreadable content is counted by a reason in words, and never raises: another pr
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from slipway.components.request_log.logged_values import (
     cell_of,
     rows_of_lists,
     rows_of_many_examples,
+    value_of,
 )
 from slipway.components.request_log.prediction_log_message import OTHER_KINDS, parse_prediction_log, shape_of
 from slipway.components.saved_model.signatures import TRANSFORM_FEATURES
@@ -102,7 +103,7 @@ class _WrongTensorError(Exception):
 
 
 def read_predictions(
-    file: InputFile, columns: Sequence[str], left_out: Counter[str]
+    file: InputFile, columns: Sequence[str], left_out: Counter[str], *, needed: Collection[str] = ()
 ) -> Iterator[LoggedRequest]:
     """Yield the predict requests of a file.
 
@@ -110,9 +111,10 @@ def read_predictions(
         file: compressed if its name has the corresponding ending.
         columns: the columns to take; one that a row lacks is None.
         left_out: counts what is not read, by reason.
+        needed: those that have a value in every row: an empty text there is one.
     """
     waiting: list[_Examples] = []
-    for found in _requests(file, columns, left_out):
+    for found in _requests(file, columns, left_out, needed):
         if isinstance(found, str):
             left_out[found] += 1
         elif isinstance(found, _Examples):
@@ -159,7 +161,7 @@ def _with_columns(request: LoggedRequest, left_out: Counter[str]) -> Iterator[Lo
 
 
 def _requests(
-    file: InputFile, columns: Sequence[str], left_out: Counter[str]
+    file: InputFile, columns: Sequence[str], left_out: Counter[str], needed: Collection[str]
 ) -> Iterator[LoggedRequest | _Examples | str]:
     """Yield the requests of a file, or the reason why one is not read."""
     try:
@@ -167,12 +169,14 @@ def _requests(
             if isinstance(item, BrokenRecord):
                 yield REST if item.is_end else DAMAGED
             else:
-                yield _request(item[1], columns)
+                yield _request(item[1], columns, needed)
     except FileError:  # compressed data that is cut short or damaged
         left_out[REST] += 1
 
 
-def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples | str:
+def _request(
+    record: bytes, columns: Sequence[str], needed: Collection[str]
+) -> LoggedRequest | _Examples | str:
     """Return a request, or the reason why it is not read."""
     log = parse_prediction_log(record)
     kind = log.WhichOneof("kind") if log is not None else None
@@ -192,7 +196,7 @@ def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples
     at_s = metadata.timestamp_secs if 0 < metadata.timestamp_secs <= _LAST_S else 0
     try:
         examples = _examples(request.inputs, columns)
-        rows = _rows(request.inputs, columns) if examples is None else []
+        rows = _rows(request.inputs, columns, needed) if examples is None else []
         answers = list(answers_of_lists({name: _nested(each) for name, each in response.outputs.items()}))
     except _WrongTensorError:
         return NO_TENSOR
@@ -216,15 +220,20 @@ def _examples(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[bytes] 
     return None
 
 
-def _rows(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[dict[str, object]]:
+def _rows(
+    inputs: Mapping[str, Any], columns: Sequence[str], needed: Collection[str]
+) -> list[dict[str, object]]:
     if not any(name in inputs for name in columns):  # of another model; the number of rows does not matter
         raise _NoColumnError
-    if (row := _one_row(inputs, columns)) is not None:
+    if (row := _one_row(inputs, columns, needed)) is not None:
         return [row]
-    return list(rows_of_lists({name: _nested(inputs[name]) for name in columns if name in inputs}, columns))
+    there = {name: _nested(inputs[name]) for name in columns if name in inputs}
+    return list(rows_of_lists(there, columns, needed))
 
 
-def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, object] | None:
+def _one_row(
+    inputs: Mapping[str, Any], columns: Sequence[str], needed: Collection[str]
+) -> dict[str, object] | None:
     """Return the row of a request with a single row, as most are; None for any other."""
     row: dict[str, object] = {}
     for name in columns:
@@ -236,7 +245,7 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
         given: Any = getattr(tensor, field, ())
         if len(given) != 1 or tensor.tensor_shape != _ONE_CELL:
             return None
-        row[name] = cell_of(given[0])
+        row[name] = value_of(given[0]) if name in needed else cell_of(given[0])
     return row
 
 

@@ -17,7 +17,7 @@ from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.version_store import VersionStore, version_store_at
 from slipway.components.saved_model.class_names import classes_of
 from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, files_with_needed_columns
-from slipway.pipeline.commands.model_columns import taken_columns
+from slipway.pipeline.commands.model_columns import needed_columns, taken_columns
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels, named_classes
 from slipway.pipeline.config import WorkloadConfig
@@ -92,11 +92,13 @@ def compare(
     numbers = (champion, challenger)
     classes = _shared_classes(config, store, numbers)
     names, labels = metrics_and_labels(config, late, classes) if late is not None else ([], {})
-    taken = [name for number in numbers for name in taken_columns(store.manifest(number))]
+    manifests = [store.manifest(number) for number in numbers]
+    taken = [name for each in manifests for name in taken_columns(each)]
+    needed = {name for each in manifests for name in needed_columns(each)}
     columns = list(dict.fromkeys([*taken, *([late.key] if late else [])]))
     folder = on.absolute() if on else request_folder(config, output)
     # SIGTERM must not leave the rows of other servers' logs in the folder for temporary files.
-    with signals_handled_by(raise_interrupt), open_logs(folder, columns) as logs:
+    with signals_handled_by(raise_interrupt), open_logs(folder, columns, needed) as logs:
         left_out_counts = Counter(logs.left_out_counts)
         logs = files_with_needed_columns(logs, store, numbers, left_out_counts)
         by_row: Mapping[LogFile, Floats] = {}

@@ -3,7 +3,7 @@
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,11 +98,12 @@ def left_out_lines(left_out_counts: Mapping[str, int]) -> list[str]:
 
 
 @contextmanager
-def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
+def open_logs(folder: Path, columns: Sequence[str], needed: Collection[str] = ()) -> Iterator[Logs]:
     """Open a folder of logged requests, including TensorFlow Serving's TFRecord files of PredictionLogs.
 
     Args:
         columns: the columns to take from TensorFlow Serving's requests.
+        needed: those that have a value in every row: an empty text there is one.
 
     Raises:
         UsageError: TensorFlow Serving's logs cannot be read, or converted to JSON Lines in the folder for
@@ -122,7 +123,7 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
         for path in theirs:
             converted = Path(own, f"{path.name}{JSON_LINES}")
             try:
-                _convert(path, converted, columns, left_out_counts)
+                _convert(path, converted, columns, left_out_counts, needed)
             except OSError as error:
                 if not path.exists():  # meanwhile removed to make room
                     continue
@@ -134,12 +135,19 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
         yield Logs(folder, files, left_out_counts)
 
 
-def _convert(path: Path, target: Path, columns: Sequence[str], left_out_counts: Counter[str]) -> None:
+def _convert(
+    path: Path,
+    target: Path,
+    columns: Sequence[str],
+    left_out_counts: Counter[str],
+    needed: Collection[str],
+) -> None:
     """Convert a PredictionLog file to JSON Lines in the format of `serve`."""
     of_file_s = int(path.stat().st_mtime)
     at_s, at = -1, ""
     with target.open("wb") as lines:
-        for request in read_predictions(InputFile(path.name, path), columns, left_out_counts):
+        file = InputFile(path.name, path)
+        for request in read_predictions(file, columns, left_out_counts, needed=needed):
             if not request.at_s:
                 left_out_counts[NO_TIME] += 1
             if at_s != (request.at_s or of_file_s):

@@ -18,11 +18,12 @@ EXAMPLES = [example(fare=1.5, company=b"A"), example(fare=2.5, company=None)]
 def read(tmp_path):
     """Reads records; returns the requests and what was left out."""
 
-    def call(*records, name="a.tfrecord", end=b""):
+    def call(*records, name="a.tfrecord", end=b"", needed=()):
         data = frame(records) + end
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         told = Counter()
-        found = list(read_predictions(InputFile(name, tmp_path / name), COLUMNS, told))
+        file = InputFile(name, tmp_path / name)
+        found = list(read_predictions(file, COLUMNS, told, needed=needed))
         return found, dict(told)
 
     return call
@@ -47,6 +48,14 @@ def test_examples_and_columns_are_read_alike(read, name):
     assert [(each.version, each.at_s) for each in found] == [(7, 1_795_305_600), (7, 1_795_305_600), (8, 0)]
     assert [each.answers for each in found] == [[[0.25], [0.5]], [[0.75]], [[0.25], [0.5]]]
     assert told == {}
+
+
+def test_empty_text_is_the_value_of_a_column_that_has_one_in_every_row(read):
+    several, one = {"fare": [1.5, 2.5], "company": [b"A", b""]}, {"fare": [3.5], "company": [b""]}
+    logs = [prediction_log(several, [0.25, 0.5]), prediction_log(one, [0.75])]
+    found, _ = read(*logs, needed=["company"])
+    assert cells(found) == [[1.5, "A"], [2.5, ""], [3.5, ""]]
+    assert cells(read(*logs)[0]) == [[1.5, "A"], [2.5, None], [3.5, None]]
 
 
 def test_tensor_of_bytes_and_of_fewer_values_than_rows_is_read(read):
