@@ -367,8 +367,14 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
     # The delimiter and the like apply to files of the workload's format, `columns` only to training data.
     if file_format == own.format:
         return replace(own, columns=())
-    # How numbers and dates are written does not depend on the file format.
-    return Options(format=file_format, null_values=own.null_values, numbers=own.numbers, dates=own.dates)
+    # How numbers and dates are written does not depend on the file format, nor does how large a row may be.
+    return Options(
+        format=file_format,
+        null_values=own.null_values,
+        numbers=own.numbers,
+        dates=own.dates,
+        limits=own.limits,
+    )
 
 
 def _no_table(file_format: str) -> UsageError:

@@ -64,7 +64,8 @@ def test_folder_that_cannot_be_made_is_refused_in_words_before_the_model_is_load
 
 def test_numbers_and_dates_are_written_as_in_training_whatever_the_format_of_the_rows():
     written = {"numbers": {"fare": {"unit": "$"}}, "dates": {"day": "%d.%m.%Y"}, "null_values": ["NA"]}
-    options = _options(make_config(delimiter=";", **written), "jsonl")
+    options = _options(make_config(delimiter=";", limits={"columns": 9}, **written), "jsonl")
+    assert options.limits.columns == 9  # the error about a larger file names this key
     assert (options.numbers, options.dates) == (written["numbers"], written["dates"])
     assert options.null_values == ("NA",)
     assert options.delimiter == ","
