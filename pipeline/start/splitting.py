@@ -75,6 +75,7 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
         The plan, in which a column that names groups, or has no value before the rows to evaluate on, is no
         longer a feature, and the rule.
     """
+    plan = _learnable(plan, columns)
     by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
     if by_time:
         plan, by_time = _with_shares(plan, by_time, columns)
@@ -93,6 +94,24 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
         by_row = Split({"row": True}, "by a hash of the row's position in its file", unit_count=plan.rows)
         return plan, _with_repeats(by_row, gate, told)
     return plan, Split(unit_count=plan.rows)
+
+
+def _learnable(plan: Plan, columns: Mapping[str, Values]) -> Plan:
+    """Return the plan without the columns that have a value only in rows without a label."""
+    known = ~is_missing(columns[plan.label.name])
+    if known.all():
+        return plan
+    decisions = []
+    for decision in plan.decisions:
+        name, left = decision.facts.name, decision
+        # The values of lists are digests here, also of empty ones.
+        may_miss = decision.facts.missing and not decision.facts.is_list
+        is_feature = decision.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
+        if is_feature and may_miss and is_missing(columns[name])[known].all():
+            why = f"no value in a row that has {plan.label.name}, so nothing can be learned of it"
+            left = Decision(decision.facts, Role.LEFT_OUT, why)
+        decisions.append(left)
+    return replace(plan, decisions=tuple(decisions))
 
 
 def _repeats(plan: Plan, columns: Mapping[str, Values]) -> tuple[dict[str, float], str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from slipway.components.counted_words import counted
+from slipway.components.data_profile.columns import is_missing
 from slipway.pipeline.config import DataConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role
@@ -126,7 +127,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
     moments = plan.with_role(Role.MOMENT)
     features = [d for d in plan.decisions if d.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)]
     used = [
-        _Column(**vars(d), least_share=_least_share(d.facts, plan, split), is_all=table.is_whole)
+        _Column(**vars(d), least_share=_least_share(d.facts, plan, split, table), is_all=table.is_whole)
         for d in plan.decisions
         if d.role is not Role.LEFT_OUT
     ]
@@ -189,8 +190,10 @@ def _texts_of_files(used: Sequence[str], table: Table, split: Split) -> dict[str
     return found
 
 
-def _least_share(column: Facts, plan: Plan, split: Split) -> float:
+def _least_share(column: Facts, plan: Plan, split: Split, table: Table) -> float:
     """Return half of the observed share of values, so that a column that loses its values is an anomaly.
+
+    Of the rows with a label: a run leaves the others out, which may have other columns filled.
 
     Of few values, less: chance alone gives the third of the rows that is for evaluation a share which differs
     from that of all by a factor with a standard deviation of sqrt(2/n), for n units with a value. Four
@@ -198,9 +201,13 @@ def _least_share(column: Facts, plan: Plan, split: Split) -> float:
     """
     if column.name in split.present_shares:
         return round(split.present_shares[column.name] / 2, 3)
-    units = column.present * (split.unit_count or plan.rows) / plan.rows
+    share = 1 - column.missing_share
+    if plan.label.missing and column.missing and column.name in table.columns:
+        known = ~is_missing(table.columns[plan.label.name])
+        share = float((~is_missing(table.columns[column.name]))[known].mean())
+    units = share * _labelled_units(plan, split)
     chance = 4 * math.sqrt(2 / max(units, 1))
-    return round((1 - column.missing_share) * min(0.5, max(0.0, 1 - chance)), 3)
+    return round(share * min(0.5, max(0.0, 1 - chance)), 3)
 
 
 def _labelled_units(plan: Plan, split: Split) -> int:

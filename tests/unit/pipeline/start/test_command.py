@@ -642,6 +642,24 @@ def test_so_few_values_that_a_split_may_have_none_by_chance_are_not_asked_for(ro
     assert (round(fax.presence.min_fraction, 3), fax.presence.min_count) == presence
 
 
+def test_columns_are_asked_for_as_often_as_rows_with_a_label_have_them(root):
+    """Such as those of open cases, which a run leaves out: the data gate would stop the first one."""
+    is_open = lambda row: row % 2  # noqa: E731
+    columns = {
+        **COLUMNS,
+        "churned": lambda row: "" if is_open(row) else COLUMNS["churned"](row),
+        "owner": lambda row: ["ann", "bob", "cid"][row % 3] if is_open(row) else "",
+        "phone": lambda row: NOISE[row] if is_open(row) or row % 20 == 0 else "",
+    }
+    _write(root, columns, rows=3000)
+    roles = {each.facts.name: each for each in _begin(root).plan.decisions}
+    assert roles["owner"].role == "left out"
+    assert roles["owner"].why == "no value in a row that has churned, so nothing can be learned of it"
+    text = (root / "schemas/customers.pbtxt").read_text(encoding="utf-8")
+    [phone] = [each for each in text_format.Parse(text, schema_pb2.Schema()).feature if each.name == "phone"]
+    assert phone.presence.min_fraction == pytest.approx(0.05)  # half of those of the rows with a label
+
+
 def test_limits_are_wide_enough_for_the_rows_that_have_a_label(root):
     _write(root, {**COLUMNS, "churned": lambda row: COLUMNS["churned"](row) if row % 3 == 0 else ""})
     _begin(root)
