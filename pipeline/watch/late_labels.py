@@ -270,7 +270,9 @@ def _as_text(key: Any) -> str | None:
     """
     if key in (None, "") or (isinstance(key, float) and math.isnan(key)):
         return None
-    return _WHOLE.sub(r"\1", text) if _WHOLE.fullmatch(text := str(key)) else text
+    text = str(key)
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def _logged(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
