@@ -297,14 +297,17 @@ def skew_limits(rows: int) -> dict[str, float]:
 
 
 def _sample(table: Table, used: Sequence[Decision], label: str) -> list[dict[str, list[Any]]]:
-    """Return a few rows with as many different labels as possible, in tf.Transform's instance format."""
+    """Return a few rows with as many different labels as possible, in tf.Transform's instance format.
+
+    Rows without a label are in no split, and the schema refuses them.
+    """
     first: dict[Any, int] = {}
-    for row, value in enumerate(table.columns[label].tolist()):
-        if value is not None and value == value:
-            first.setdefault(value, row)
-            if len(first) == _SAMPLE_ROWS:
-                break
-    others = [row for row in range(table.rows) if row not in first.values()]
+    labelled = np.flatnonzero(~is_missing(table.columns[label])).tolist()
+    for row in labelled:
+        first.setdefault(table.columns[label][row], row)
+        if len(first) == _SAMPLE_ROWS:
+            break
+    others = [row for row in labelled[: 2 * _SAMPLE_ROWS] if row not in first.values()]
     rows = sorted([*first.values(), *others[: _SAMPLE_ROWS - len(first)]])
     return [{d.facts.name: _cell(table, d, row) for d in used} for row in rows]
 

@@ -660,6 +660,17 @@ def test_columns_are_asked_for_as_often_as_rows_with_a_label_have_them(root):
     assert phone.presence.min_fraction == pytest.approx(0.05)  # half of those of the rows with a label
 
 
+def test_rows_of_the_written_test_have_a_label(root):
+    """The schema requires one, and the first rows of the table have none."""
+    _write(root, {**COLUMNS, "churned": lambda row: "" if row % 3 < 2 else COLUMNS["churned"](row)})
+    _begin(root)
+    tree = ast.parse((root / "tests/unit/workloads/test_customers.py").read_text(encoding="utf-8"))
+    [rows] = [
+        each.value for each in tree.body if isinstance(each, ast.Assign) and each.targets[0].id == "ROWS"
+    ]
+    assert [len(row["churned"]) for row in ast.literal_eval(rows)] == [1] * 5
+
+
 def test_limits_are_wide_enough_for_the_rows_that_have_a_label(root):
     _write(root, {**COLUMNS, "churned": lambda row: COLUMNS["churned"](row) if row % 3 == 0 else ""})
     _begin(root)
