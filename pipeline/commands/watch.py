@@ -109,14 +109,15 @@ def watch(
 
 
 def _request(config: WorkloadConfig, version: int, logs: Logs, by: By) -> WatchRequest:
-    freshness = config.data_gate.freshness
+    freshness, split_by = config.data_gate.freshness, config.data.split_by
+    times = (freshness.column if freshness else None, split_by.time if split_by else None)
     return WatchRequest(
         workload=config.name,
         version=version,
         logs=logs,
         by=by,
         limits=Limits.from_json(from_parameter(str(data_gate_settings(config)["limits"]))),
-        skip={config.data.label, *config.transform.apart, *([freshness.column] if freshness else [])},
+        skip={config.data.label, *config.transform.apart, *filter(None, times)},
     )
 
 

@@ -2,6 +2,7 @@ import json
 import signal
 import stat
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -224,6 +225,22 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
         run(silent, output)
     assert len(sent) == 1
     assert run(config(data_gate={"max_scale": 9, "max_drift_jensen_shannon": 1}), output)[0].exit_code == 0
+
+
+def test_time_that_decides_the_split_always_advances(output, pushed, training, monkeypatch):
+    at = replace(training.features["fare"], name="at")
+    timed = SplitStatistics(10_000, {**training.features, "at": at})
+    monkeypatch.setattr(module, "training_statistics", lambda *_: timed)
+    (output / "requests/toy").mkdir(parents=True)
+    rows = ({**ROW, "logged_version": pushed, "fare": row % 100 / 10, "at": 50 + row} for row in range(600))
+    (output / "requests/toy/requests-1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    by_time = {
+        "source": "x.csv",
+        "label": "tips",
+        "split_by": {"time": "at", "starts": {"train": None, "eval": 5}},
+    }
+    assert run(config(data=by_time), output)[0].drifted == ()
+    assert [each.column for each in run(config(), output)[0].drifted] == ["at"]
 
 
 def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, training, monkeypatch):
