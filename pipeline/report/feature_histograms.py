@@ -128,6 +128,8 @@ def _feature(name: str, found: Mapping[str, FeatureStatistics], findings: int) -
 
 
 def _numbers_in_split(split: str, found: FeatureStatistics, bins: Bins) -> InSplit:
+    if found.kind == "text":  # as in the reference, where the column had another type
+        return InSplit(split, _missing(found), found.unique, None, bins.shares(found))
     known = number_words((found.min, found.mean, found.max)) if found.present else None
     return InSplit(split, _missing(found), None, known, bins.shares(found))
 

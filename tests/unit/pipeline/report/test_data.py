@@ -123,6 +123,13 @@ def test_a_text_that_only_one_split_knows_has_a_share_of_zero_in_the_other():
     assert [split.distinct for split in found.splits] == [2, 1]
 
 
+def test_texts_of_the_reference_are_no_numbers_where_the_column_had_another_type():
+    (found,) = features_of(train=numbers("c", (1, 2, 4), rows=4), reference=texts("c", {"a": 3}, rows=4))
+
+    now, before = found.splits
+    assert (now.numbers, before.numbers, before.distinct) == (("1", "1.5", "2"), None, 1)
+
+
 def test_texts_of_which_a_row_holds_several_have_shares_of_the_values():
     lists = texts("tags", {"a": 6, "b": 2}, rows=4)
     lists.features[0].string_stats.common_stats.num_non_missing = 4
