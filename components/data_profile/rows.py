@@ -33,9 +33,9 @@ def spread(lists: Iterable[list[bytes]], rows: int) -> list[bytes]:
     Args:
         rows: the number of records, >= 1, rounded up to whole runs; all if there are no more.
     """
-    records = chain.from_iterable(lists)
-    runs = iter(lambda: list(islice(records, RUN_ROWS)), [])
-    return list(chain.from_iterable(even_sample(runs, most=-(-rows // RUN_ROWS))))
+    records, size = chain.from_iterable(lists), min(RUN_ROWS, rows)
+    runs = iter(lambda: list(islice(records, size)), [])
+    return list(chain.from_iterable(even_sample(runs, most=-(-rows // size))))
 
 
 def _plain(value: object) -> float | str | None:

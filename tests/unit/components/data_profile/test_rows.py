@@ -31,3 +31,4 @@ def test_sample_is_of_the_whole_file_and_of_neighbours():
     assert found == sorted(found, key=int)
     assert int(found[-1]) > 45_000
     assert sum(one == next_one for one, next_one in pairwise(found)) == len(found) // 2
+    assert len(spread([ordered], 5)) == 5  # of each of many files
