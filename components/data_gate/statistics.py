@@ -1,7 +1,7 @@
 """The statistics of a data set as plain numbers, for the rules. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -106,6 +106,31 @@ class SplitStatistics:
     rows: int
     features: Mapping[str, FeatureStatistics]
     sampled: int | None = None
+
+
+NO_TEXT = ""
+"""What an empty cell of a text is in a request, so that the log of requests may have no value for it."""
+
+
+def without_empty_texts(split: SplitStatistics) -> SplitStatistics:
+    """Return the statistics with empty texts as no value, to be compared with those of requests.
+
+    Files of JSON Lines and Parquet hold empty texts, which are values there.
+    """
+    return replace(split, features={name: _without_empty(each) for name, each in split.features.items()})
+
+
+def _without_empty(feature: FeatureStatistics) -> FeatureStatistics:
+    empty = int(feature.counts.get(NO_TEXT, 0))
+    if not empty:
+        return feature
+    return replace(
+        feature,
+        present=max(feature.present - empty, 0),
+        values=max(feature.values - empty, 0),
+        unique=feature.unique - 1,
+        counts={text: count for text, count in feature.counts.items() if text != NO_TEXT},
+    )
 
 
 # The key is the name of the split: train, eval, ...

@@ -13,36 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
+from slipway.components.data_gate.statistics import (
+    NO_TEXT,
+    Distribution,
+    FeatureStatistics,
+    SplitStatistics,
+)
 from slipway.components.data_profile.columns import Floats
 
 MOST_TEXTS = 1000
 """The number of different texts of a column that TFDV keeps, the most frequent ones."""
 _DECILES = np.linspace(0, 1, 11)
-_NOTHING = ""
-"""What an empty cell of a text is in a request, and an empty text in the log: no value."""
-
-
-def as_logged(training: SplitStatistics) -> SplitStatistics:
-    """Return the statistics of the training data with empty texts as no value, as the log of requests has it.
-
-    Files of JSON Lines and Parquet hold empty texts, which are values there.
-    """
-    features = {name: _without_empty_texts(each) for name, each in training.features.items()}
-    return replace(training, features=features)
-
-
-def _without_empty_texts(feature: FeatureStatistics) -> FeatureStatistics:
-    empty = int(feature.counts.get(_NOTHING, 0))
-    if not empty:
-        return feature
-    return replace(
-        feature,
-        present=max(feature.present - empty, 0),
-        values=max(feature.values - empty, 0),
-        unique=feature.unique - 1,
-        counts={text: count for text, count in feature.counts.items() if text != _NOTHING},
-    )
 
 
 def statistics_of(table: pa.Table) -> SplitStatistics:
@@ -115,7 +96,7 @@ def _of_column(name: str, column: pa.ChunkedArray) -> FeatureStatistics:
 
 
 def _of_texts(name: str, column: pa.ChunkedArray) -> FeatureStatistics:
-    texts = column.filter(pc.not_equal(column, _NOTHING))  # which leaves out what is null, too
+    texts = column.filter(pc.not_equal(column, NO_TEXT))  # which leaves out what is null, too
     counted = pc.value_counts(texts)
     counts = sorted(
         zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True),

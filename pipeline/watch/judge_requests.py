@@ -8,10 +8,14 @@ import numpy as np
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_gate.finding import RowQuery
 from slipway.components.data_gate.rule_limits import Limits
-from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
+from slipway.components.data_gate.statistics import (
+    FeatureStatistics,
+    SplitStatistics,
+    without_empty_texts,
+)
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
-from slipway.pipeline.watch.column_statistics import as_logged, at_cuts_of, statistics_of
+from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
 from slipway.pipeline.watch.live_metrics import LiveMetric
 from slipway.pipeline.watch.log_folder import Logs, left_out_lines
@@ -162,7 +166,7 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
     Raises:
         UsageError: there are no requests of the version, too few, or they cannot be read.
     """
-    training = as_logged(training)
+    training = without_empty_texts(training)
     known = {name: each for name, each in training.features.items() if name not in request.skip}
     kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
     requests = _of_inputs(read_requests(request.logs, kinds, request.version), request.inputs)

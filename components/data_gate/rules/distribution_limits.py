@@ -13,7 +13,12 @@ from slipway.components.data_gate.rules.distances import (
     scale,
 )
 from slipway.components.data_gate.rules.risen_values import numbers_moved, texts_moved
-from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics, Statistics
+from slipway.components.data_gate.statistics import (
+    FeatureStatistics,
+    SplitStatistics,
+    Statistics,
+    without_empty_texts,
+)
 
 TRAIN = "train"
 
@@ -63,7 +68,8 @@ def find_serving_skew(
     """Find features whose distribution differs between the train split and serving requests."""
     if serving is not None and TRAIN in statistics:
         how = Comparison("serving", (TRAIN,), "when serving", "max_skew")
-        yield from _compare(statistics[TRAIN], serving, limits, how, skip)
+        train, serving = map(without_empty_texts, (statistics[TRAIN], serving))
+        yield from _compare(train, serving, limits, how, skip)
 
 
 def _compare(

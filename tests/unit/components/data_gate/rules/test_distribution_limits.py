@@ -150,6 +150,14 @@ def test_train_is_compared_with_what_the_model_is_asked(split):
     assert not list(find_serving_skew(statistics, None, Limits(), skip=()))
 
 
+def test_empty_texts_are_no_value_where_requests_are_compared(split):
+    """Files of JSON Lines and Parquet hold them, and of some logs of requests no value is known."""
+    statistics = {"train": split(x={"a": 4000, "b": 2000, "": 4000})}
+    assert not list(find_serving_skew(statistics, split(x={"a": 400, "b": 200}), Limits(), skip=()))
+    [finding] = find_serving_skew(statistics, split(x={"a": 200, "b": 400, "": 900}), Limits(), skip=())
+    assert finding.measured == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("rows", [60, 300, 3000])
 def test_random_splits_of_one_data_set_give_no_false_alarm(split, seed, rows):
