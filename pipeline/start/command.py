@@ -195,7 +195,8 @@ def new(
     _check_heads(data, table, label=label, root=root)
     is_one_csv = table.file_format == "csv" and Path(data).is_file()
     file = OneCsv(data, table.delimiter, table.quote) if is_one_csv else None
-    decided = decide_task(facts[label], task, file=file) or _asked_task(label, ask)
+    decided = decide_task(facts[label], task, file=file, is_whole=table.is_whole)
+    decided = decided or _asked_task(label, ask)
     check_rows(facts[label].present, rejected=table.rejected, first_reject=table.first_reject)
     leaks, suspicions = _leaks(table, label)
     numbers = table.columns[label] if decided == "regression" else np.zeros(1)

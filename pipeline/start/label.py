@@ -28,12 +28,15 @@ class OneCsv:
     quote: str = '"'
 
 
-def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task | None:
+def decide_task(
+    label: Facts, asked: str, *, file: OneCsv | None = None, is_whole: bool = True
+) -> Task | None:
     """Return the kind of prediction for the label, or None if it is unclear and the user should decide.
 
     Args:
         asked: "auto", or the requested `Task`.
         file: the user's data, if it is a single CSV.
+        is_whole: whether these are all rows of the data, and not only the first.
 
     Raises:
         UsageError: the column cannot be a label, or not one for the requested task.
@@ -41,6 +44,12 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
     if label.distinct < 2:
         where = "every row that has a value" if label.missing else "every row"
         same = f"the same in {where}, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
+        if not is_whole:
+            looked_at = f"of the first {counted(label.rows, 'row')}; only these are looked at"
+            raise UsageError(
+                f"{label.name} is {same}, {looked_at}.",
+                hint="shuffle the rows, if they are sorted by it; or name another column with --label",
+            )
         other = f", or write the other answer into the {counted(label.missing, 'cell')} without a value"
         raise UsageError(
             f"{label.name} is {same}: there is nothing to predict.",

@@ -328,6 +328,15 @@ def test_answers_that_differ_only_in_case_and_spaces_are_refused(values, words):
     assert decide_task(_facts("state", values), "multiclass") == "multiclass"
 
 
+def test_a_label_that_is_the_same_in_the_first_rows_may_have_other_values_behind_them():
+    with pytest.raises(UsageError) as refused:
+        decide_task(_facts("y", ["no"] * 30), "auto", is_whole=False)
+    assert str(refused.value.message) == (
+        "y is the same in every row, no, of the first 30 rows; only these are looked at."
+    )
+    assert refused.value.hint.startswith("shuffle the rows")
+
+
 @pytest.mark.parametrize(
     "values",
     [["a", "A", "b"], ["N", "Y", "T"], ["yes", "no", "unknown"], ["1", "true", "t"], ["0", "false", "-1"]],
