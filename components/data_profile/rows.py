@@ -6,8 +6,9 @@ from itertools import chain, islice
 from slipway.components.data_profile.columns import Column
 from slipway.components.even_sample import even_sample
 
-RUN_ROWS = 64
-"""Neighbouring rows that are taken together: a row that repeats the one before would else be seen alone."""
+RUNS = 64
+"""The least number of runs of neighbours in a sample of a file. Single rows would not show that many repeat
+one that lies a little before."""
 
 
 def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | None]:
@@ -33,7 +34,7 @@ def spread(lists: Iterable[list[bytes]], rows: int) -> list[bytes]:
     Args:
         rows: the number of records, >= 1, rounded up to whole runs; all if there are no more.
     """
-    records, size = chain.from_iterable(lists), min(RUN_ROWS, rows)
+    records, size = chain.from_iterable(lists), -(-rows // RUNS)
     runs = iter(lambda: list(islice(records, size)), [])
     return list(chain.from_iterable(even_sample(runs, most=-(-rows // size))))
 
