@@ -327,6 +327,8 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
             for each in report.digests
         ],
     }
+    if report.units:
+        summary["units"] = {name: unit for name, (unit, _) in report.units.items()}
     with _open_output(f"{quarantine.uri}/summary.json") as file:
         file.write((json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
     try:

@@ -1,13 +1,14 @@
 """Converts the rows of a block to the columns' types, and rejects rows with other values."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from slipway.components.ingest.blocks import BEYOND_64_BITS, Block, InputFile, Reject
+from slipway.components.ingest.blocks import BEYOND_64_BITS, Block, FileError, InputFile, Reject
 from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from slipway.components.ingest.column_types import (
     Columns,
@@ -47,7 +48,12 @@ class ExampleRows:
 
 
 def example_rows(
-    file: InputFile, options: Options, columns: Columns, *, known: Columns
+    file: InputFile,
+    options: Options,
+    columns: Columns,
+    *,
+    known: Columns,
+    units: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[ExampleRows]:
     """Yield the rows of a file as examples, a block at a time, in the order of the file.
 
@@ -56,9 +62,10 @@ def example_rows(
         columns: the name and type of each feature. A column that the file lacks has no values; further
             columns of the file are ignored.
         known: types of such further columns, so that they need not be inferred.
+        units: what the durations of columns counted in training, such as `ms`.
 
     Raises:
-        FileError: the file cannot be read to its end.
+        FileError: the file cannot be read to its end, or holds durations in another unit.
     """
     encoder = ExampleEncoder(columns)
     first = 0
@@ -69,6 +76,7 @@ def example_rows(
     if options.format == "jsonl":  # the only format that would reject a row for a column that is ignored
         there = {name: kind for name, kind in there.items() if name in columns}
     for block in form.read(file, options, there):
+        _check_units(file, {name: block.units[name] for name in columns if name in block.units}, units)
         typed, wrong = typed_rows(block, columns)
         numbers, apart = row_numbers(block, first)
         good = np.ones(block.rows, dtype=np.bool_)
@@ -80,6 +88,16 @@ def example_rows(
         )
         yield ExampleRows(records.filter(pa.array(good)).to_pylist(), numbers[good], rejects)
         first += block.rows + len(block.rejects)
+
+
+def _check_units(file: InputFile, found: Mapping[str, str], units: Mapping[str, str]) -> None:
+    for name, unit in found.items():
+        if unit != units.get(name, unit):
+            raise FileError(
+                f"{file.name}: column {name!r} holds durations in {unit}, and those that the model was "
+                f"trained on were in {units[name]}",
+                hint=f"write them in {units[name]}: equal numbers would mean other durations",
+            )
 
 
 def typed_rows(

@@ -48,7 +48,11 @@ class ModelProvenance(TypedDict, total=False):
 
 
 class DataProvenance(TypedDict, total=False):
-    """The data: its source, digest and span, and its row counts from Ingest's summary."""
+    """The data: its source, digest and span, and its row counts from Ingest's summary.
+
+    Attributes:
+        units: of columns of durations, what their whole numbers count, e.g. `ms`.
+    """
 
     source: str
     digest: str
@@ -57,6 +61,7 @@ class DataProvenance(TypedDict, total=False):
     rows_out: dict[str, int]
     rejected: dict[str, int]
     unlabelled: int
+    units: dict[str, str]
 
 
 class DataGateProvenance(TypedDict, total=False):

@@ -114,7 +114,7 @@ def read_data(quarantine: Path | None, *, span: Any) -> dict[str, object]:
     summary = _read_mapping(quarantine / "summary.json") if quarantine else {}
     known: dict[str, object] = {
         key: summary[key]
-        for key in ("digest", "rows_in", "rows_out", "rejected", "unlabelled")
+        for key in ("digest", "rows_in", "rows_out", "rejected", "unlabelled", "units")
         if key in summary
     }
     return known if span in (None, "") else {**known, "span": str(span)}

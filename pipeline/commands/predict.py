@@ -3,7 +3,7 @@
 import functools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -125,6 +125,7 @@ class Reader:
         needed: columns that no row may lack.
         pass_through: columns that the model does not take, but that are copied to the output if a file has
             them.
+        units: what the durations of columns counted in training.
     """
 
     files: tuple[StoredFile, ...]
@@ -133,6 +134,7 @@ class Reader:
     schema: Columns
     needed: tuple[str, ...] = ()
     pass_through: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, task: "InputTask") -> Iterator["Rows"]:
         """Yield the rows of one file.
@@ -156,7 +158,8 @@ class Reader:
                 # As text, so that no row is rejected for an id that looks different from those in training.
                 passed = {name: ColumnType.TEXT for name in self.pass_through if name in names}
                 columns = passed | columns
-            for found in example_rows(file, self.options, columns, known=self.schema):
+            taken = {name: unit for name, unit in self.units.items() if name in self.columns}
+            for found in example_rows(file, self.options, columns, known=self.schema, units=taken):
                 rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
                 yield Rows(found.records, found.rows, rejects)
 
@@ -282,7 +285,13 @@ def _predict(
     signatures = read_signatures(model)
     columns = columns_with_types(signatures, schema, reading.options.format)
     reader = Reader(
-        reading.files, reading.options, columns, schema, needed_columns(manifest), reading.pass_through
+        reading.files,
+        reading.options,
+        columns,
+        schema,
+        needed_columns(manifest),
+        reading.pass_through,
+        dict(manifest.provenance.get("data", {}).get("units", {})) if manifest else {},
     )
     classes = classes_of(manifest.provenance) if manifest else {}
     return predict_files(

@@ -44,3 +44,16 @@ def test_bytes_of_images_in_a_parquet_file_reach_the_examples_unchanged(tmp_path
     [rows] = example_rows(file, Options(format="parquet"), {"image": ColumnType.TEXT}, known={})
     assert all(image in record for image, record in zip(images, rows.records, strict=True))
     assert rows.rejects == []
+
+
+def test_durations_in_another_unit_than_those_of_the_training_are_refused(tmp_path):
+    """A model would take a million for each thousand: pandas writes nanoseconds, Polars microseconds."""
+    times = {"wait": pa.array([1, 2], pa.duration("ns")), "id": pa.array([1, 2], pa.duration("s"))}
+    pq.write_table(pa.table(times), tmp_path / "a.parquet")
+    file = InputFile(name="a.parquet", path=tmp_path / "a.parquet")
+    options, columns = Options(format="parquet"), {"wait": ColumnType.INT}
+    with pytest.raises(FileError, match=r"a\.parquet: column 'wait' holds durations in ns, .* were in us"):
+        list(example_rows(file, options, columns, known={}, units={"wait": "us"}))
+    for units in ({}, {"wait": "ns"}, {"wait": "ns", "id": "us"}):
+        [rows] = example_rows(file, options, columns, known={}, units=units)
+        assert len(rows.records) == 2

@@ -65,6 +65,7 @@ def test_reason_that_was_not_needed_is_no_override():
 
 def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
     summary = {"digest": "d", "rows_in": 3, "rows_out": {"train": 2}, "rejected": {"bad": 1}, "files": ["x"]}
+    summary["units"] = {"wait": "ms"}
     (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     (tmp_path / "verdict.json").write_text(json.dumps({"metrics": {"auc": 1}}), encoding="utf-8")
     assert read_data(tmp_path, span="4") == {
@@ -72,6 +73,7 @@ def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
         "rows_in": 3,
         "rows_out": {"train": 2},
         "rejected": {"bad": 1},
+        "units": {"wait": "ms"},
         "span": "4",
     }
     assert read_verdict(tmp_path) == {"metrics": {"auc": 1}}
