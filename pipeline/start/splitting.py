@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories, is_missing
+from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role
 from slipway.pipeline.start.panels import find_panel, identifies_small_groups
 
@@ -74,6 +75,9 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     Returns:
         The plan, in which a column that names groups, or has no value before the rows to evaluate on, is no
         longer a feature, and the rule.
+
+    Raises:
+        UsageError: no feature is left that has a value in a row with a label.
     """
     plan = _learnable(plan, columns)
     by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
@@ -97,7 +101,11 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
 
 
 def _learnable(plan: Plan, columns: Mapping[str, Values]) -> Plan:
-    """Return the plan without the columns that have a value only in rows without a label."""
+    """Return the plan without the columns that have a value only in rows without a label.
+
+    Raises:
+        UsageError: no feature is left.
+    """
     known = ~is_missing(columns[plan.label.name])
     if known.all():
         return plan
@@ -111,6 +119,12 @@ def _learnable(plan: Plan, columns: Mapping[str, Values]) -> Plan:
             why = f"no value in a row that has {plan.label.name}, so nothing can be learned of it"
             left = Decision(decision.facts, Role.LEFT_OUT, why)
         decisions.append(left)
+    if all(each.role in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT) for each in decisions):
+        raise UsageError(
+            f"No column is left to predict {plan.label.name} from: in the rows that have it, all others are "
+            "empty.",
+            hint=f"add columns to the file that may help to predict {plan.label.name}",
+        )
     return replace(plan, decisions=tuple(decisions))
 
 

@@ -660,6 +660,13 @@ def test_columns_are_asked_for_as_often_as_rows_with_a_label_have_them(root):
     assert phone.presence.min_fraction == pytest.approx(0.05)  # half of those of the rows with a label
 
 
+def test_columns_of_rows_without_a_label_alone_are_nothing_to_predict_from(root):
+    columns = {"y": lambda row: "" if row % 2 else COLUMNS["churned"](row)}
+    _write(root, {**columns, "owner": lambda row: ["ann", "bob"][row % 3 > 0] if row % 2 else ""})
+    with pytest.raises(UsageError, match="No column is left to predict y from: in the rows that have it"):
+        _begin(root, label="y")
+
+
 def test_rows_of_the_written_test_have_a_label(root):
     """The schema requires one, and the first rows of the table have none."""
     _write(root, {**COLUMNS, "churned": lambda row: "" if row % 3 < 2 else COLUMNS["churned"](row)})
