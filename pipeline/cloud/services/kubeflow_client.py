@@ -114,7 +114,8 @@ class KubeflowClient:
         comes, or only that of a proxy before it, it is not repeated at all: the service may still be
         processing it, and would create a second object.
 
-        Raises the errors of `ask`; see `latest`.
+        Raises the errors of `ask`; see `latest`. Where no object is found, or nobody can look for it, that is
+        the error of the request itself, which tells whether the object may be there.
 
         Args:
             make: creates the object.
@@ -129,15 +130,29 @@ class KubeflowClient:
             except self.models.ApiException as error:
                 if (error.status or 500) < 500:
                     raise
-                if error.status not in _OF_A_PROXY:
-                    return self._latest(list_some, key, name) or make(body, _request_timeout=_TIMEOUT_S)
-                if found := self._latest_in_a_while(list_some, key, name):
+                if found := self._found_after(error, list_some, key, name):
+                    return found
+                if error.status in _OF_A_PROXY:
+                    raise
+                return make(body, _request_timeout=_TIMEOUT_S)
+            except HTTPError as error:
+                if found := self._found_after(error, list_some, key, name):
                     return found
                 raise
-            except HTTPError:
-                if found := self._latest_in_a_while(list_some, key, name):
-                    return found
-                raise
+
+    def _found_after(self, error: Exception, list_some: Method, key: str, name: str) -> Any:
+        """Return the object that a request made whose answer was this error; None if there is none.
+
+        Raises:
+            Exception: `error`, if the service does not let us look.
+        """
+        from urllib3.exceptions import HTTPError
+
+        look = self._latest_in_a_while if _may_come_later(error) else self._latest
+        try:
+            return look(list_some, key, name)
+        except (self.models.ApiException, HTTPError):
+            raise error from None  # that nobody could look says nothing of the request
 
     def _latest_in_a_while(self, list_some: Method, key: str, name: str) -> Any:
         for tried in range(_TRIES):
@@ -194,6 +209,11 @@ class KubeflowClient:
         except HTTPError as error:
             told, is_sent = type(error).__name__, refusal.may_be_sent(error)
             raise refusal.unreachable(self.host, told, doing=doing, is_sent=is_sent) from error
+
+
+def _may_come_later(error: Any) -> bool:
+    """Return True if the service may still be working at a request that ended in this error."""
+    return getattr(error, "status", None) is None or error.status in _OF_A_PROXY
 
 
 def _said(error: Any) -> str:

@@ -151,6 +151,18 @@ def test_answer_of_a_proxy_before_the_service_starts_no_second_run(
     assert told.value.hint.endswith(f"/#/runs, under the name {RUN_ID}")
 
 
+@pytest.mark.parametrize("lost", [503, 504, 0])
+def test_a_run_that_nobody_can_look_for_after_a_lost_answer_may_have_begun(
+    service, client, golden, monkeypatch, lost
+):
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._WAIT_S", 0.01)
+    service.fails("POST /runs", lost, loses_answer=not lost)
+    service.fails("GET /runs", 401, times=9)
+    with pytest.raises(UnansweredError, match=f"may have begun the run {RUN_ID} nevertheless"):
+        begin(client, client.request(golden), name=RUN_ID)
+    assert service.requests.count("POST /runs") == 1
+
+
 def test_a_service_that_cannot_be_asked_for_the_experiment_has_begun_nothing(service, client, golden):
     service.fails("GET /experiments", 500, times=99)
     with pytest.raises(PipelineError) as told:
