@@ -6,7 +6,8 @@ schedule.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
 from slipway.pipeline.cloud.services.google import check_bucket, check_images, translated_google_errors
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
+from slipway.pipeline.cloud.services.service_refusal import may_be_sent
 from slipway.pipeline.cloud.services.vertex_request import (
     job_id,
     run_link,
@@ -28,6 +30,7 @@ from slipway.pipeline.cloud.services.vertex_request import (
 )
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import PipelineError, UnansweredError
 from slipway.pipeline.runs.record import Artifact, NodeState
 
 _TIMEOUT_S = 30.0  # for one request
@@ -101,10 +104,14 @@ class Vertex:
 
         name = job_id(run_id)
         asked = Message.from_json(json.dumps(job))
-        with self._in_words("starting the run"):
+        failed: list[Exception] = []
+        with _unanswered_after(failed), self._in_words("starting the run"):
             try:
                 self._pipelines.create_pipeline_job(
-                    parent=self._parent, pipeline_job=asked, pipeline_job_id=name, **self._patience_to_start
+                    parent=self._parent,
+                    pipeline_job=asked,
+                    pipeline_job_id=name,
+                    **_patient_to_start(failed),
                 )
             except Conflict:
                 # No other run has this id: the answer to a first request was lost, or another process
@@ -243,13 +250,6 @@ class Vertex:
         """The timeout and the retry policy of a request."""
         return _patient(passing_errors())
 
-    @cached_property
-    def _patience_to_start(self) -> dict[str, object]:
-        """Those of a request that starts a run: a quota of runs is not free again within the minute."""
-        from google.api_core.exceptions import TooManyRequests
-
-        return _patient(tuple(each for each in passing_errors() if each is not TooManyRequests))
-
     def _in_words(self, doing: str) -> Any:
         return translated_google_errors(doing, project=self._project, address=self._address)
 
@@ -271,13 +271,56 @@ class Vertex:
         )
 
 
-def _patient(passing: tuple[type[Exception], ...]) -> dict[str, object]:
-    """Return the timeout of a request, and a policy that repeats it after these errors."""
+def _patient(
+    passing: tuple[type[Exception], ...], note: Callable[[Exception], object] | None = None
+) -> dict[str, object]:
+    """Return the timeout of a request, and a policy that repeats it after these errors.
+
+    Args:
+        note: gets each error after which the request may be repeated.
+    """
     from google.api_core.retry import Retry, if_exception_type
 
     predicate = if_exception_type(*passing)
-    retry = Retry(predicate=predicate, initial=_FIRST_WAIT_S, maximum=_LONGEST_WAIT_S, timeout=_RETRY_S)
+    retry = Retry(
+        predicate=predicate,
+        initial=_FIRST_WAIT_S,
+        maximum=_LONGEST_WAIT_S,
+        timeout=_RETRY_S,
+        on_error=note,
+    )
     return {"retry": retry, "timeout": _TIMEOUT_S}
+
+
+def _patient_to_start(failed: list[Exception]) -> dict[str, object]:
+    """Return those of a request that starts a run: a quota of runs is not free again within the minute.
+
+    Args:
+        failed: the errors of tries that may be repeated are added to it.
+    """
+    from google.api_core.exceptions import TooManyRequests
+
+    passing = tuple(each for each in passing_errors() if each is not TooManyRequests)
+    return _patient(passing, failed.append)
+
+
+@contextmanager
+def _unanswered_after(failed: Sequence[Exception]) -> Iterator[None]:
+    """Raise an error as an UnansweredError if a try before it may have been carried out.
+
+    The last try tells nothing of those before it: a network may end after a first answer was lost.
+
+    Args:
+        failed: the errors of the tries, as they are known when the block ends.
+    """
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        yield
+    except PipelineError as error:
+        if any(may_be_sent(each) and not isinstance(each, GoogleAuthError) for each in failed):
+            raise UnansweredError(error.message, hint=error.hint) from error
+        raise
 
 
 def _state(found: Any) -> JobState:

@@ -137,6 +137,14 @@ def test_run_that_may_have_begun_is_told_with_the_place_to_look(google, vertex, 
     assert vertex.link(RUN_ID) in told.value.hint
 
 
+@pytest.mark.parametrize("code", [401, 403, 429])
+def test_refusal_of_a_second_try_tells_nothing_of_the_first(google, vertex, job, code):
+    google.fails(CREATE, 503)
+    google.fails(CREATE, code, times=9)
+    with pytest.raises(UnansweredError, match=f"may have begun the run {RUN_ID} nevertheless"):
+        begin(vertex, job, name=RUN_ID)
+
+
 def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
     google.loses_answer(CREATE)
     assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
