@@ -27,6 +27,10 @@ Method = Callable[..., Any]
 """A method of the generated client, which sends one request."""
 
 
+class _NoApiError(Exception):
+    """Something else than the API has answered, such as the page of a login."""
+
+
 class KubeflowClient:
     """The API of one installation of Kubeflow Pipelines.
 
@@ -151,7 +155,7 @@ class KubeflowClient:
         look = self._latest_in_a_while if _may_come_later(error) else self._latest
         try:
             return look(list_some, key, name)
-        except (self.models.ApiException, HTTPError):
+        except (self.models.ApiException, HTTPError, _NoApiError):
             raise error from None  # that nobody could look says nothing of the request
 
     def _latest_in_a_while(self, list_some: Method, key: str, name: str) -> Any:
@@ -194,7 +198,9 @@ class KubeflowClient:
         if token := os.environ.get(self._settings.token_env):
             configuration.api_key["authorization"] = token
             configuration.api_key_prefix["authorization"] = "Bearer"
-        return self.models.ApiClient(configuration)
+        client = self.models.ApiClient(configuration)
+        client.deserialize = _of_the_api(client.deserialize)
+        return client
 
     @contextmanager
     def _in_words(self, doing: str) -> Iterator[None]:
@@ -206,9 +212,35 @@ class KubeflowClient:
             raise refusal.kubeflow_refusal(
                 error.status or 500, _said(error), doing=doing, token_env=self._settings.token_env
             ) from error
+        except _NoApiError as error:
+            raise refusal.no_api(
+                self.host,
+                doing=doing,
+                hint="cloud.kubeflow.host must be the address of the API, and "
+                f"{self._settings.token_env} hold a token that is valid there",
+            ) from error
         except HTTPError as error:
             told, is_sent = type(error).__name__, refusal.may_be_sent(error)
             raise refusal.unreachable(self.host, told, doing=doing, is_sent=is_sent) from error
+
+
+def _of_the_api(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """Return what reads an answer, as `read` does, but refuses one that is not of the API.
+
+    The generated client takes a page, to which a proxy leads who is not logged in, for an object without any
+    values: a run without an id, a list of nothing.
+    """
+
+    def read_checked(response: Any, kind: str) -> Any:
+        try:
+            is_object = isinstance(json.loads(response.data), dict)
+        except ValueError:
+            is_object = False
+        if not is_object:
+            raise _NoApiError
+        return read(response, kind)
+
+    return read_checked
 
 
 def _may_come_later(error: Any) -> bool:

@@ -133,6 +133,18 @@ def unreachable(address: str, said: str, *, doing: str, is_sent: bool) -> Pipeli
     )
 
 
+def no_api(address: str, *, doing: str, hint: str) -> PipelineError:
+    """Return the error for an address at which something else than the API answers.
+
+    Args:
+        hint: what to check.
+    """
+    return PipelineError(
+        f"{doing} failed: {address} answers with a page, such as that of a login, and not as the API does",
+        hint=hint,
+    )
+
+
 def may_be_sent(error: BaseException) -> bool:
     """Return False if an error of a client means that nothing was sent yet."""
     return not any(word in f"{type(error).__name__} {error}" for word in _NOT_SENT)

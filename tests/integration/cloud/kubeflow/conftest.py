@@ -38,6 +38,7 @@ class KubeflowApi:
     lives: list = field(default_factory=list)
     faults: list = field(default_factory=list)
     requests: list = field(default_factory=list)
+    page: str = ""  # what a proxy before it answers to everything
 
     def fails(self, pattern, code, message="it broke", *, times=1, loses_answer=False, delay_s=0.0):
         self.faults.append(
@@ -194,8 +195,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault and fault.loses:
             self.close_connection = True
             return
-        text = json.dumps(answer).encode()
-        self.send_response(code)
+        text = (service.page or json.dumps(answer)).encode()
+        self.send_response(200 if service.page else code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()

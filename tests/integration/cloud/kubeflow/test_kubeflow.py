@@ -130,6 +130,20 @@ def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
         ask(client)
 
 
+@pytest.mark.parametrize("call", CALLS)
+def test_page_of_a_login_is_not_taken_for_an_answer(service, client, call):
+    service.page = "<!DOCTYPE html><title>Log in</title>"
+    with pytest.raises(PipelineError, match="answers with a page, such as that of a login") as told:
+        CALLS[call][1](client)
+    assert "KUBEFLOW_TOKEN" in told.value.hint
+
+
+def test_page_of_a_login_starts_no_run(service, submit):
+    service.page = "<!DOCTYPE html><title>Log in</title>"
+    with pytest.raises(PipelineError, match="the experiment slipway failed: http"):
+        submit()
+
+
 @pytest.mark.parametrize("fault", [{"loses_answer": True}, {"delay_s": 0.6}])
 def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, fault):
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._TIMEOUT_S", (0.4, 0.4))
