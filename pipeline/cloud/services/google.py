@@ -27,6 +27,7 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
     import requests
     from google.api_core.exceptions import GoogleAPICallError, RetryError
     from google.auth.exceptions import GoogleAuthError
+    from google.protobuf.json_format import ParseError
 
     try:
         yield
@@ -42,6 +43,9 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
         if says_nothing_about_credentials(error):
             raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing, is_sent=False) from error
         raise refusal.stale_credentials(str(error)) from error
+    except ParseError as error:  # a text that is no JSON
+        hint = "check a proxy (https_proxy), and cloud.vertex.endpoint"
+        raise refusal.no_api(address, doing=doing, hint=hint) from error
     except requests.RequestException as error:
         name, is_sent = type(error).__name__, refusal.may_be_sent(error)
         raise refusal.unreachable(address, name, doing=doing, is_sent=is_sent) from error

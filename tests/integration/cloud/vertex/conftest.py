@@ -66,6 +66,7 @@ class Google:
     faults: list = field(default_factory=list)
     requests: list = field(default_factory=list)
     tokens: int = 0
+    page: str = ""  # what a proxy answers to every request to the services
     unfinished: bool = False  # whether operations go on for ever
     on_request: Callable = lambda request: None
 
@@ -364,8 +365,9 @@ class _Handler(BaseHTTPRequestHandler):
         if faults and faults[0].loses_answer:
             self.close_connection = True
             return
-        text = json.dumps(answer).encode()
-        self.send_response(code)
+        is_page = google.page and url.path != "/token"
+        text = (google.page if is_page else json.dumps(answer)).encode()
+        self.send_response(200 if is_page else code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()

@@ -137,6 +137,13 @@ def test_run_that_may_have_begun_is_told_with_the_place_to_look(google, vertex, 
     assert vertex.link(RUN_ID) in told.value.hint
 
 
+def test_page_of_a_proxy_is_told_as_what_it_is(google, vertex, job):
+    google.page = "<!DOCTYPE html><title>Log in</title>"
+    with pytest.raises(PipelineError, match="answers with a page, such as that of a login") as told:
+        vertex.submit(job, run_id=RUN_ID)
+    assert "https_proxy" in told.value.hint
+
+
 @pytest.mark.parametrize("code", [401, 403, 429])
 def test_refusal_of_a_second_try_tells_nothing_of_the_first(google, vertex, job, code):
     google.fails(CREATE, 503)
