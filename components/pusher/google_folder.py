@@ -18,6 +18,7 @@ from slipway.components.pusher.stored_folder import (
     WRITER,
     Stored,
     StoredFolder,
+    TakenError,
 )
 from slipway.components.store_address import GS
 from slipway.components.store_waits import told_wait
@@ -131,6 +132,7 @@ class Folder(StoredFolder):
 
     def copy(self, source: Stored, name: str) -> None:
         """See `StoredFolder.copy`."""
+        from google.api_core.exceptions import NotFound
 
         def write() -> None:
             blob, origin = self._blob(name), self._blob(source.name, int(source.revision))
@@ -148,7 +150,15 @@ class Folder(StoredFolder):
                 )
 
         with self._named():
-            self._written(name, source.crc32c, write)
+            try:
+                self._written(name, source.crc32c, write)
+            except NotFound as error:
+                if _is_missing_bucket(error):
+                    raise
+                raise TakenError(
+                    f"{self.address}/{source.name} was replaced or deleted by another publisher.",
+                    hint="push again",
+                ) from error
 
     def delete(self, stored: Stored) -> None:
         """See `StoredFolder.delete`."""
@@ -241,10 +251,15 @@ class Folder(StoredFolder):
         if isinstance(error, Unauthorized | Forbidden):
             need = f"the account needs storage.objects.create, .delete, .get and .list in {self._bucket_name}"
             return ComponentError(f"{self.address}: permission denied: {said}", hint=f"{_LOG_IN}; {need}")
-        if isinstance(error, NotFound) and "bucket" in said.lower():
+        if isinstance(error, NotFound) and _is_missing_bucket(error):
             return ComponentError(
                 f"{self.address}: there is no bucket {self._bucket_name!r}.",
                 hint=f"gcloud storage buckets create {GS}{self._bucket_name}, or correct push.destination",
+            )
+        if isinstance(error, NotFound):
+            return ComponentError(
+                f"{self.address}: an object was replaced or deleted after it was listed: {said}",
+                hint="try again",
             )
         if isinstance(error, DataCorruption):
             return ComponentError(f"{self.address}: an object was corrupted on the way.", hint="try again")
@@ -252,6 +267,11 @@ class Folder(StoredFolder):
             f"{self.address} cannot be used: {type(error).__name__}: {said}",
             hint="when it answers again, resume the run",
         )
+
+
+def _is_missing_bucket(error: Exception) -> bool:
+    """Return True if there is no such bucket; an error also tells the address, with any names."""
+    return "bucket does not exist" in str(error)
 
 
 _LOG_IN = "gcloud auth application-default login"

@@ -418,6 +418,18 @@ def test_bucket_that_does_not_exist_is_named_with_the_command_to_make_it(model, 
     assert "gcloud storage buckets create gs://nowhere" in error.hint
 
 
+def test_object_that_is_gone_is_not_taken_for_a_missing_bucket(cloud):
+    cloud.make_bucket("our-bucket-of-models")
+    with contextlib.closing(Folder("gs://our-bucket-of-models/taxi", writer="somebody")) as folder:
+        folder.create("1/a", b"a", crc32c=crc32c_of(b"a"))
+        seen = folder.find("1/a")
+        folder.delete(seen)
+        with pytest.raises(ComponentError, match="was replaced or deleted after it was listed"):
+            folder.read(seen)
+        with pytest.raises(TakenError, match="1/a was replaced or deleted by another publisher"):
+            folder.copy(seen, "2/a")
+
+
 def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time):
     cloud.fail({"kind": 403, "times": 100})
     error = told_in_time(lambda: publish_to_bucket(model, base=base))
