@@ -22,6 +22,7 @@ _WAIT_S = 0.5  # before the first retry; doubles
 _PAGE = 100
 _NEWEST_FIRST = "created_at desc"
 _OF_A_PROXY = (502, 504)  # it has given up waiting for the service
+_THERE_ALREADY = 409
 
 Method = Callable[..., Any]
 """A method of the generated client, which sends one request."""
@@ -116,7 +117,8 @@ class KubeflowClient:
 
         After a server error, the request is repeated only if the object is not found by name. If no answer
         comes, or only that of a proxy before it, it is not repeated at all: the service may still be
-        processing it, and would create a second object.
+        processing it, and would create a second object. One that another process has just created, where the
+        name is unique, is taken.
 
         Raises the errors of `ask`; see `latest`. Where no object is found, or nobody can look for it, that is
         the error of the request itself, which tells whether the object may be there.
@@ -132,11 +134,11 @@ class KubeflowClient:
             try:
                 return make(body, _request_timeout=_TIMEOUT_S)
             except self.models.ApiException as error:
-                if (error.status or 500) < 500:
+                if (error.status or 500) < 500 and error.status != _THERE_ALREADY:
                     raise
                 if found := self._found_after(error, list_some, key, name):
                     return found
-                if error.status in _OF_A_PROXY:
+                if error.status in (*_OF_A_PROXY, _THERE_ALREADY):
                     raise
                 return make(body, _request_timeout=_TIMEOUT_S)
             except HTTPError as error:

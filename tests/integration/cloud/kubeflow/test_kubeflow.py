@@ -153,6 +153,19 @@ def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, f
     assert service.requests.count("POST /runs") == 1
 
 
+def test_experiment_that_another_submit_has_just_made_is_used(service, client, submit, monkeypatch):
+    latest = type(client._client).latest
+
+    def before_the_other(self, doing, *asked):
+        assert latest(self, doing, *asked) is None
+        service.experiments["e0"] = {"experiment_id": "e0", "display_name": "slipway", "number": 0}
+        service.fails("POST /experiments", 409, "Already exist error")
+
+    monkeypatch.setattr(type(client._client), "latest", before_the_other)
+    submit()
+    assert [run["experiment_id"] for run in service.runs.values()] == ["e0"]
+
+
 @pytest.mark.parametrize("code", [502, 504])
 def test_answer_of_a_proxy_before_the_service_starts_no_second_run(
     service, client, golden, monkeypatch, code
