@@ -170,7 +170,17 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
                 "job_endpoint",
                 f"HOST:PORT of a Beam job server of your {beam.runner} cluster, which tasks reach",
             )
-        if str(options.get("environment_type", "LOOPBACK")).upper() == "LOOPBACK":
+        endpoint = str(options["job_endpoint"])
+        if endpoint.rpartition("://")[2].rpartition(":")[0] in _LOOPBACK:
+            raise ConfigError(
+                f"beam.options.job_endpoint: {endpoint} is on the machine that asks, and each task of a "
+                "cloud run is on one of its own",
+                hint="name the job server by an address that the tasks reach, in a profile for cloud runs",
+            )
+        environment = str(options.get("environment_type", "LOOPBACK")).upper()
+        if environment == "EXTERNAL" and not options.get("environment_config"):
+            raise _no_worker_pool()
+        if environment == "LOOPBACK":
             raise _missing(
                 "environment_type",
                 "EXTERNAL (worker pools beside the cluster's workers) or DOCKER; LOOPBACK is for one machine",
@@ -218,7 +228,7 @@ def _args(name: str, value: object) -> list[str]:
 def _check_worker_pool(address: str) -> None:
     """Reject a worker pool that does not answer. One at localhost is beside each of the engine's workers."""
     if not address:
-        raise _missing("environment_config", "HOST:PORT of a worker pool, such as localhost:50000")
+        raise _no_worker_pool()
     if address.rpartition(":")[0] not in _LOOPBACK:
         command = f"python -m slipway.components.beam_worker_pool {address}"
         _reach("environment_config", address, hint=f"start the worker pool on that host: {command}")
@@ -236,6 +246,10 @@ def _reach(option: str, address: str, *, hint: str = "start it, or set beam.runn
             f"beam.options.{option}: nothing answers at {address} ({error.strerror or error})",
             hint=hint,
         ) from error
+
+
+def _no_worker_pool() -> ConfigError:
+    return _missing("environment_config", "HOST:PORT of a worker pool, such as localhost:50000")
 
 
 def _missing(option: str, why: str) -> ConfigError:

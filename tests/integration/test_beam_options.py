@@ -8,7 +8,8 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 
 pytestmark = pytest.mark.slow
 BEAM_NODES = {"Ingest", "StatisticsGen", "Transform", "Evaluator"}
-FLINK = "beam={runner: flink, options: {job_endpoint: 'flink:8099', environment_type: EXTERNAL}}"
+POOL = "environment_type: EXTERNAL, environment_config: 'localhost:50000'"
+FLINK = f"beam={{runner: flink, options: {{job_endpoint: 'flink:8099', {POOL}}}}}"
 CLOUD = [
     "cloud={image: 'registry/slipway:1.0', root: gs://bucket/root}",
     "push.destination=gs://bucket/models",

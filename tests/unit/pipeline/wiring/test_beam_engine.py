@@ -197,6 +197,8 @@ def test_dataflow_needs_an_image_and_places_on_gs():
         ("flink", {}, "job_endpoint is not set; HOST:PORT of a Beam job server of your flink cluster"),
         ("spark", {"job_endpoint": "s:1"}, "environment_type is not set; EXTERNAL"),
         ("flink", {"job_endpoint": "s:1", "environment_type": "LOOPBACK"}, "LOOPBACK is for one machine"),
+        ("flink", {"job_endpoint": "localhost:8099"}, "job_endpoint: localhost:8099 is on the machine that"),
+        ("flink", {"job_endpoint": "s:1", "environment_type": "EXTERNAL"}, "environment_config is not set"),
     ],
 )
 def test_job_for_the_cloud_that_needs_this_machine_is_refused(runner, options, words):
