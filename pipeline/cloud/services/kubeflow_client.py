@@ -206,7 +206,7 @@ class KubeflowClient:
 
     @contextmanager
     def _in_words(self, doing: str) -> Iterator[None]:
-        from urllib3.exceptions import HTTPError
+        from urllib3.exceptions import HTTPError, SSLError
 
         try:
             yield
@@ -222,7 +222,12 @@ class KubeflowClient:
                 f"{self._settings.token_env} hold a token that is valid there",
             ) from error
         except HTTPError as error:
-            told, is_sent = type(error).__name__, refusal.may_be_sent(error)
+            cause = getattr(error, "reason", None) or error  # that of the last of several tries
+            if isinstance(cause, SSLError):
+                raise refusal.not_encrypted(
+                    self.host, str(cause), doing=doing, ca_file=self._settings.ca_file
+                ) from error
+            told, is_sent = type(cause).__name__, refusal.may_be_sent(error)
             raise refusal.unreachable(self.host, told, doing=doing, is_sent=is_sent) from error
 
 

@@ -133,6 +133,19 @@ def unreachable(address: str, said: str, *, doing: str, is_sent: bool) -> Pipeli
     )
 
 
+def not_encrypted(address: str, said: str, *, doing: str, ca_file: str | None) -> PipelineError:
+    """Return the error for a Kubeflow whose certificate cannot be verified; nothing was sent to it.
+
+    Args:
+        ca_file: the file of certificates that verify it; None: the system's.
+    """
+    by = f"by {ca_file}" if ca_file else "by the system's certificates"
+    return PipelineError(
+        f"{doing} failed: {address} cannot be verified {by} ({_first_line(said)})",
+        hint="cloud.kubeflow.ca_file names the certificates, as PEM, that have signed the service's own",
+    )
+
+
 def no_api(address: str, *, doing: str, hint: str) -> PipelineError:
     """Return the error for an address at which something else than the API answers.
 

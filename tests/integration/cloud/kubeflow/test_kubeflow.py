@@ -130,6 +130,18 @@ def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
         ask(client)
 
 
+@pytest.mark.parametrize(
+    ("ca_file", "by"), [("null", "by the system's certificates"), ("/nowhere/ca.pem", "by /nowhere/ca.pem")]
+)
+def test_certificate_that_cannot_be_verified_is_named_with_the_key_for_it(service, chosen, ca_file, by):
+    address = service.address.replace("http://", "https://")
+    sets = (f"cloud.kubeflow.host={address}", f"cloud.kubeflow.ca_file={ca_file}")
+    with pytest.raises(PipelineError, match=f"listing the schedules failed: {address} .*{by}") as told:
+        list(schedule.listed(chosen(*sets)))
+    assert "cloud.kubeflow.ca_file" in told.value.hint
+    assert not isinstance(told.value, UnansweredError)
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_page_of_a_login_is_not_taken_for_an_answer(service, client, call):
     service.page = "<!DOCTYPE html><title>Log in</title>"
