@@ -6,6 +6,7 @@ writes to the user's home folder and has no timeouts.
 
 import json
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -206,7 +207,7 @@ class KubeflowClient:
 
     @contextmanager
     def _in_words(self, doing: str) -> Iterator[None]:
-        from urllib3.exceptions import HTTPError, SSLError
+        from urllib3.exceptions import HTTPError
 
         try:
             yield
@@ -223,12 +224,24 @@ class KubeflowClient:
             ) from error
         except HTTPError as error:
             cause = getattr(error, "reason", None) or error  # that of the last of several tries
-            if isinstance(cause, SSLError):
+            if _is_unverified(cause):
                 raise refusal.not_encrypted(
                     self.host, str(cause), doing=doing, ca_file=self._settings.ca_file
                 ) from error
             told, is_sent = type(cause).__name__, refusal.may_be_sent(error)
             raise refusal.unreachable(self.host, told, doing=doing, is_sent=is_sent) from error
+
+
+def _is_unverified(cause: Exception) -> bool:
+    """Return True if the certificate could not be verified, before anything was sent.
+
+    An encrypted connection that is cut later ends in an error of the same class.
+    """
+    from urllib3.exceptions import SSLError
+
+    inner = cause.args[0] if isinstance(cause, SSLError) and cause.args else None
+    is_of_file = isinstance(inner, OSError) and not isinstance(inner, ssl.SSLError)
+    return is_of_file or isinstance(inner, ssl.SSLCertVerificationError)
 
 
 def _of_the_api(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:

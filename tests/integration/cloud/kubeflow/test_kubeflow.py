@@ -2,11 +2,13 @@
 
 import io
 import json
+import ssl
 from datetime import UTC, datetime
 
 import pytest
 from installed import needed
 from tracker_double import Collector, served
+from urllib3.exceptions import MaxRetryError, SSLError
 
 from slipway.pipeline.cloud import back_fill
 from slipway.pipeline.cloud import schedule_commands as schedule
@@ -130,16 +132,30 @@ def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
         ask(client)
 
 
-@pytest.mark.parametrize(
-    ("ca_file", "by"), [("null", "by the system's certificates"), ("/nowhere/ca.pem", "by /nowhere/ca.pem")]
-)
-def test_certificate_that_cannot_be_verified_is_named_with_the_key_for_it(service, chosen, ca_file, by):
+def test_file_of_certificates_that_is_not_there_is_named_with_its_key(service, chosen):
     address = service.address.replace("http://", "https://")
-    sets = (f"cloud.kubeflow.host={address}", f"cloud.kubeflow.ca_file={ca_file}")
-    with pytest.raises(PipelineError, match=f"listing the schedules failed: {address} .*{by}") as told:
+    sets = (f"cloud.kubeflow.host={address}", "cloud.kubeflow.ca_file=/nowhere/ca.pem")
+    with pytest.raises(
+        PipelineError, match=f"failed: {address} .* by /nowhere/ca.pem .*No such file"
+    ) as told:
         list(schedule.listed(chosen(*sets)))
     assert "cloud.kubeflow.ca_file" in told.value.hint
-    assert not isinstance(told.value, UnansweredError)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "may_have_begun"),
+    [
+        (ssl.SSLCertVerificationError(1, "self-signed certificate"), "by the system's certificates", False),
+        (ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), "does not answer", True),
+    ],
+)
+def test_certificate_is_told_from_a_connection_that_was_cut(client, error, words, may_have_begun):
+    def ask(**_):
+        raise MaxRetryError(None, "/", reason=SSLError(error))
+
+    with pytest.raises(PipelineError, match=words) as told:
+        client._client.ask("starting the run", ask)
+    assert isinstance(told.value, UnansweredError) is may_have_begun
 
 
 @pytest.mark.parametrize("call", CALLS)
