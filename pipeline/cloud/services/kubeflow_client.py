@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.config.cloud_services import KubeflowConfig
@@ -24,6 +24,7 @@ _PAGE = 100
 _NEWEST_FIRST = "created_at desc"
 _OF_A_PROXY = (502, 504)  # it has given up waiting for the service
 _THERE_ALREADY = 409
+_CHANGE_NOTHING = ("GET",)
 
 Method = Callable[..., Any]
 """A method of the generated client, which sends one request."""
@@ -185,17 +186,8 @@ class KubeflowClient:
 
     @cached_property
     def _connection(self) -> Any:
-        from urllib3 import Retry
-
         configuration = self.models.Configuration(host=self.host)
-        # Requests that were never sent, and those that change nothing, are retried.
-        configuration.retries = Retry(
-            total=_TRIES,
-            backoff_factor=_WAIT_S,
-            status_forcelist=(500, 502, 503, 504),
-            allowed_methods=("GET",),
-            raise_on_status=False,
-        )
+        configuration.retries = _retries()
         if self._settings.ca_file:
             configuration.ssl_ca_cert = self._settings.ca_file
         if token := os.environ.get(self._settings.token_env):
@@ -230,6 +222,30 @@ class KubeflowClient:
                 ) from error
             told, is_sent = type(cause).__name__, refusal.may_be_sent(error)
             raise refusal.unreachable(self.host, told, doing=doing, is_sent=is_sent) from error
+
+
+def _retries() -> Any:
+    """Return a policy that repeats requests that were never sent, and those that change nothing."""
+    from urllib3 import Retry
+    from urllib3.exceptions import MaxRetryError, SSLError
+
+    class Careful(Retry):
+        """Does not repeat what an encrypted connection was cut after, which urllib3 takes for never sent."""
+
+        def increment(self, method: Any = None, url: Any = None, *given: Any, **named: Any) -> Self:
+            error: Any = named.get("error")
+            pool: Any = named.get("_pool")
+            if isinstance(error, SSLError) and method not in _CHANGE_NOTHING:
+                raise MaxRetryError(pool, url, error) from error
+            return super().increment(method, url, *given, **named)
+
+    return Careful(
+        total=_TRIES,
+        backoff_factor=_WAIT_S,
+        status_forcelist=(500, 502, 503, 504),
+        allowed_methods=_CHANGE_NOTHING,
+        raise_on_status=False,
+    )
 
 
 def _is_unverified(cause: Exception) -> bool:

@@ -158,6 +158,14 @@ def test_certificate_is_told_from_a_connection_that_was_cut(client, error, words
     assert isinstance(told.value, UnansweredError) is may_have_begun
 
 
+def test_what_an_encrypted_connection_was_cut_after_is_repeated_only_if_it_changes_nothing(client):
+    retries = client._client._connection.configuration.retries
+    cut = SSLError(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"))
+    assert retries.increment("GET", "/runs", error=cut).total == retries.total - 1
+    with pytest.raises(MaxRetryError):
+        retries.increment("POST", "/runs", error=cut)
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_page_of_a_login_is_not_taken_for_an_answer(service, client, call):
     service.page = "<!DOCTYPE html><title>Log in</title>"
