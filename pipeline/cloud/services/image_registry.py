@@ -111,6 +111,11 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
         return str(error)
     except requests.RequestException as error:
         return f"{image.host} does not answer ({type(error).__name__})"
+    is_answer = answer.status_code in (requests.codes.ok, requests.codes.not_found)
+    if is_answer and answer.headers.get("Content-Type", "").startswith("text/html"):
+        return (
+            f"{image.host} answers with a page ({answer.status_code}), as of a login, and not as a registry"
+        )
     if answer.status_code == requests.codes.ok:
         return True
     if answer.status_code == requests.codes.not_found:

@@ -220,3 +220,12 @@ def test_logins_of_netrc_are_sent_nowhere(registry, tmp_path, monkeypatch):
     monkeypatch.setenv("NETRC", str(file))
     assert find_image(f"{host}/a:1", credentials=None) is True
     assert [authorization for _, authorization in kind.seen] == [None, None, "Bearer T"]
+
+
+@pytest.mark.parametrize("code", [200, 404])
+def test_page_of_a_proxy_says_nothing_about_the_image(monkeypatch, code):
+    answer = requests.Response()
+    answer.status_code, answer.headers["Content-Type"] = code, "text/html; charset=utf-8"
+    monkeypatch.setattr(image_registry, "_ask", lambda *_: answer)
+    told = find_image("registry.example/slipway:1", credentials=None)
+    assert told == f"registry.example answers with a page ({code}), as of a login, and not as a registry"
