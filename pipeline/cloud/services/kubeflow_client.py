@@ -195,6 +195,7 @@ class KubeflowClient:
             configuration.api_key_prefix["authorization"] = "Bearer"
         client = self.models.ApiClient(configuration)
         client.deserialize = _of_the_api(client.deserialize)
+        client.request = _with_text(client.request, self.models.ApiException)
         return client
 
     @contextmanager
@@ -277,6 +278,23 @@ def _of_the_api(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
         return read(response, kind)
 
     return read_checked
+
+
+def _with_text(ask: Method, kind: type[Any]) -> Method:
+    """Return what sends a request, as `ask` does, whose errors hold text: the client fails at any other.
+
+    Args:
+        kind: the class of the errors.
+    """
+
+    def asked(*given: Any, **named: Any) -> Any:
+        try:
+            return ask(*given, **named)
+        except kind as error:
+            error.body = (error.body or b"").decode("utf-8", "replace").encode()
+            raise
+
+    return asked
 
 
 def _may_come_later(error: Any) -> bool:

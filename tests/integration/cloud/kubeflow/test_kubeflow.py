@@ -4,6 +4,7 @@ import io
 import json
 import ssl
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from installed import needed
@@ -164,6 +165,19 @@ def test_what_an_encrypted_connection_was_cut_after_is_repeated_only_if_it_chang
     assert retries.increment("GET", "/runs", error=cut).total == retries.total - 1
     with pytest.raises(MaxRetryError):
         retries.increment("POST", "/runs", error=cut)
+
+
+@pytest.mark.parametrize("page", [b"<title>Ung\xfcltig</title>", None])
+def test_page_of_an_error_in_another_encoding_is_told_as_that_error(client, monkeypatch, page):
+    connection = client._client._connection
+    answer = SimpleNamespace(status=502, reason="Bad Gateway", data=page, getheaders=dict)
+
+    def refused(*_, **__):
+        raise client._client.models.ApiException(http_resp=answer)
+
+    monkeypatch.setattr(connection.rest_client, "GET", refused)
+    with pytest.raises(PipelineError, match=r"cannot answer now, 502 \(Bad Gateway\)"):
+        client.state("r0")
 
 
 @pytest.mark.parametrize("call", CALLS)
