@@ -140,7 +140,7 @@ class KubeflowClient:
                     raise
                 if found := self._found_after(error, list_some, key, name):
                     return found
-                if error.status in (*_OF_A_PROXY, _THERE_ALREADY):
+                if _may_come_later(error) or error.status == _THERE_ALREADY:
                     raise
                 return make(body, _request_timeout=_TIMEOUT_S)
             except HTTPError as error:
@@ -299,7 +299,8 @@ def _with_text(ask: Method, kind: type[Any]) -> Method:
 
 def _may_come_later(error: Any) -> bool:
     """Return True if the service may still be working at a request that ended in this error."""
-    return getattr(error, "status", None) is None or error.status in _OF_A_PROXY
+    status = getattr(error, "status", None)
+    return not status or status in _OF_A_PROXY
 
 
 def _said(error: Any) -> str:

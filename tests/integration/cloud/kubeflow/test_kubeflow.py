@@ -167,6 +167,20 @@ def test_what_an_encrypted_connection_was_cut_after_is_repeated_only_if_it_chang
         retries.increment("POST", "/runs", error=cut)
 
 
+def test_answer_that_was_cut_while_it_was_read_starts_no_second_run(service, client, golden, monkeypatch):
+    tries = []
+
+    def cut(*_, **__):
+        tries.append(cut)
+        raise client._client.models.ApiException(status=0, reason="SSLError")
+
+    monkeypatch.setattr(type(client), "_experiment_to_use", lambda self: "e0")
+    monkeypatch.setattr(client._client._connection.rest_client, "POST", cut)
+    with pytest.raises(UnansweredError, match="may have begun the run"):
+        begin(client, client.request(golden), name=RUN_ID)
+    assert len(tries) == 1
+
+
 @pytest.mark.parametrize("page", [b"<title>Ung\xfcltig</title>", None])
 def test_page_of_an_error_in_another_encoding_is_told_as_that_error(client, monkeypatch, page):
     connection = client._client._connection
