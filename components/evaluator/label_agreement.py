@@ -99,8 +99,8 @@ class LabelAgreement:
     def _difference(self) -> str:
         """Return in words what differs; empty: nothing that matters."""
         if self._widths:
-            ours, theirs = min(self._widths)
-            return f"it has {theirs} numbers in a row, and the candidate's {ours}"
+            width, baselines = min(self._widths)
+            return f"it has {baselines} numbers in a row, and the candidate's {width}"
         many, total, squares, apart, fractions = self._sums
         variation = squares - total**2 / np.maximum(many, 1)
         most = np.where(fractions > 0, MOST_DIFFERENCE, MOST_OF_WHOLE_NUMBERS)
