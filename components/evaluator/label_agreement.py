@@ -15,10 +15,12 @@ from slipway.components.evaluator.judged import Judged, with_labels_that_count
 Array = Any
 
 MOST_DIFFERENCE = 0.01
-"""Largest mean squared difference of two labels that count as the same, as a share of the label's variance: a
-label scaled by its mean and deviation moves a little with new data. Of classes, the largest share of rows."""
+"""Largest variance of the difference of two labels that count as the same, as a share of the label's: a label
+scaled by its mean and deviation has another scale with new data, a tenth at most, and may have another zero,
+which changes no error of a model. Of classes, the largest share of rows."""
 MOST_OF_WHOLE_NUMBERS = 0.05
-"""The same for whole numbers: one row in a hundred may be on the other side of a mean that has moved."""
+"""Of whole numbers, the largest mean square of the difference as a share of the label's variance: one row in
+a hundred may be on the other side of a mean that has moved."""
 
 _ROUNDING = 1e-13  # of the mean square: squared, what float32 rounds off
 _EXAMPLE_DIGITS = 6
@@ -37,8 +39,8 @@ class LabelAgreement:
 
     def __init__(self, *, of_classes: bool) -> None:
         self._of_classes = of_classes
-        # Of numbers, [5, values per row]: how many, sum, squares, squared differences, how many fractions.
-        self._sums: Array = np.zeros((5, 1))
+        # Of numbers, [6, values per row]: how many, sum, squares, differences, their squares, fractions.
+        self._sums: Array = np.zeros((6, 1))
         self._example: tuple[float, float, float] = (0.0, 0.0, 0.0)  # how far apart; candidate's, baseline's
         self._classes: Counter[tuple[float, float]] = Counter()
         self._widths: set[tuple[int, int]] = set()
@@ -70,7 +72,8 @@ class LabelAgreement:
         with np.errstate(over="ignore", invalid="ignore"):
             apart = (ours - theirs) ** 2
             fractions = (ours % 1 != 0) | (theirs % 1 != 0)
-            sums = [each.sum(axis=0) for each in (known, ours, ours**2, apart, fractions)]
+            summed = (known, ours, ours**2, ours - theirs, apart, fractions)
+            sums = [each.sum(axis=0) for each in summed]
         self._sums = self._sums + np.array(sums, np.float64)
         farthest = np.unravel_index(int(apart.argmax()), apart.shape)
         example = (float(apart[farthest]), float(ours[farthest]), float(theirs[farthest]))
@@ -101,10 +104,11 @@ class LabelAgreement:
         if self._widths:
             width, baselines = min(self._widths)
             return f"it has {baselines} numbers in a row, and the candidate's {width}"
-        many, total, squares, apart, fractions = self._sums
+        many, total, squares, difference, apart, fractions = self._sums
         variation = squares - total**2 / np.maximum(many, 1)
         most = np.where(fractions > 0, MOST_DIFFERENCE, MOST_OF_WHOLE_NUMBERS)
-        if (apart > most * variation + _ROUNDING * squares).any():
+        moved = np.where(fractions > 0, difference**2 / np.maximum(many, 1), 0.0)
+        if (apart - moved > most * variation + _ROUNDING * squares).any():
             _, ours, theirs = self._example
             return (
                 f"it is {theirs:.{_EXAMPLE_DIGITS}g} in a row of the eval split where the candidate's is "
