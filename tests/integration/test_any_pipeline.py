@@ -71,7 +71,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
     (folder / "imported").mkdir()
     (folder / "imported" / "data").write_text("imported")
-    for file in (TOYS / "beside").iterdir():
+    for file in filter(Path.is_file, (TOYS / "beside").iterdir()):
         shutil.copy(file, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(TOYS)

@@ -89,13 +89,17 @@ def test_image_has_every_package_that_the_code_declares(project):
 def test_paths_in_the_code_are_those_of_the_dockerfile(dockerfile):
     python = re.search(r"^ARG BASE=python:(\d+\.\d+)-", dockerfile, re.MULTILINE)[1]
     assert f"/opt/venv/lib/python{python}/site-packages" == IMAGE_PACKAGES
-    assert set(re.findall(r"^WORKDIR (\S+)", dockerfile, re.MULTILINE)) == {IMAGE_ROOT}
+    *places, of_beams_launcher = re.findall(r"^WORKDIR (\S+)", dockerfile, re.MULTILINE)
+    assert set(places) == {IMAGE_ROOT}
+    assert of_beams_launcher == image_environment()["HOME"], "it writes where it starts"
     assert "bash setup.sh /opt/venv" in dockerfile
 
 
 def test_the_image_does_not_run_as_root_and_sets_what_a_task_needs(dockerfile):
     users = [line.split()[1] for line in dockerfile.splitlines() if line.startswith("USER ")]
-    assert users == ["10001", "0", "10001", "10001"], "root for one installation only"
+    *of_tasks, of_beam_workers = users
+    assert of_tasks == ["10001", "0", "10001", "10001"], "root for one installation only"
+    assert of_beam_workers == "0", "Dataflow mounts folders of root's for them"
     environment = image_environment()
     assert environment["TF_USE_LEGACY_KERAS"] == "0"
     assert environment["KERAS_BACKEND"] == "tensorflow"
