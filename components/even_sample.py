@@ -39,11 +39,11 @@ def even_sample_of_files(
         return []
     many = min(len(files), most)
     chosen = [files[place * len(files) // many] for place in range(many)]
-    parts = (_up_to(read(file), most_bytes // many) for file in chosen)
+    parts = (within(read(file), most_bytes // many) for file in chosen)
     return even_sample((record for part in parts for record in part), most=most)
 
 
-def _up_to(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+def within(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
     """Yield records up to the one with which their total size reaches `most_bytes`."""
     size_bytes = 0
     for record in records:

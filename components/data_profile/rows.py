@@ -1,6 +1,6 @@
 """Accesses rows of a sample. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 
 from slipway.components.data_profile.columns import Column
@@ -14,16 +14,6 @@ one that lies a little before."""
 def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | None]:
     """Return a row of a sample as plain values by column; None for a missing value."""
     return {name: _plain(column[row]) for name, column in sample.items()}
-
-
-def within(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Yield records up to the one with which their total size reaches `most_bytes`."""
-    size_bytes = 0
-    for record in records:
-        yield record
-        size_bytes += len(record)
-        if size_bytes >= most_bytes:
-            return
 
 
 def spread(lists: Iterable[list[bytes]], rows: int) -> list[bytes]:

@@ -12,7 +12,8 @@ from tfx.dsl.io import fileio
 
 from slipway.components import example_records
 from slipway.components.data_profile.columns import Column
-from slipway.components.data_profile.rows import spread, within
+from slipway.components.data_profile.rows import spread
+from slipway.components.even_sample import within
 from slipway.components.example_batches import ExampleDecoder
 
 MOST_BYTES = 256 << 20

@@ -1,8 +1,10 @@
 """Samples of records are spread over all of them, however many there are."""
 
+from itertools import repeat
+
 import pytest
 
-from slipway.components.even_sample import even_sample, even_sample_of_files
+from slipway.components.even_sample import even_sample, even_sample_of_files, within
 
 
 def records(many):
@@ -52,3 +54,13 @@ def test_sample_of_files_reads_no_more_than_its_bytes_and_no_more_files_than_row
 @pytest.mark.parametrize("files", [[], ["empty"]])
 def test_no_files_and_empty_ones_give_no_sample(files):
     assert even_sample_of_files(files, lambda _: [], most=3, most_bytes=10) == []
+
+
+def test_records_are_taken_until_they_fill_the_room():
+    assert len(list(within(repeat(bytes(1000)), 10_000))) == 10
+    assert len(list(within(repeat(bytes(1000)), 10_001))) == 11
+
+
+def test_one_record_is_taken_however_large():
+    assert list(within([b"large", b"other"], 1)) == [b"large"]
+    assert list(within([], 1)) == []
