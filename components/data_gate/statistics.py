@@ -122,7 +122,7 @@ def without_empty_texts(split: SplitStatistics) -> SplitStatistics:
 
 def _without_empty(feature: FeatureStatistics) -> FeatureStatistics:
     empty = int(feature.counts.get(NO_TEXT, 0))
-    if not empty:
+    if not empty or feature.most_values > 1:  # within lists, empty texts keep the others at their places
         return feature
     return replace(
         feature,

@@ -160,7 +160,7 @@ def _shift(
         query = RowQuery(now.name, values=(risen,))
         if now.is_number and _is_binary(now):
             query = RowQuery(now.name, within=(0.5, None) if risen == "1" else (None, 0.5))
-        elif now.is_number:
+        elif now.is_number and then.is_number:
             query = RowQuery(now.name, within=(int(risen) - 0.5, int(risen) + 0.5))
     yield Finding(
         rule="label",

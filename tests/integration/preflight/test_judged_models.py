@@ -13,9 +13,13 @@ from slipway.components.preflight.finding import Finding
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 NOT_OF_A_MODEL = {
+    "hosts": "settings that a slice of several hosts does not take, whatever the model",
+    "inputs": "says which run's data the model was judged by",
     "interpreter": "libtpu is what this machine lacks, and then no model is said to need anything",
     "loop": "says what the estimate is worth; that it turns is no fault of the model",
     "not_compiled": "more time, another compiler, or steps that are Keras': all outside of the judged model",
+    "rows": "how many examples there are, which only runs have counted",
+    "search": "says which of the searched hyperparameters were judged",
     "too_small": "says what the estimate is worth; how large is enough depends on the compiler's counts",
 }
 """Rules without a pair of a faulty and a mended model, with the reason."""
