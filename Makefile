@@ -201,7 +201,7 @@ image-twice: ## Builds the image twice with Buildah and compares the digests; ma
 	@for each in first second; do $(MAKE) --no-print-directory image BUILDER=buildah IMAGE=$(IMAGE):$$each \
 		TARGET=$(or $(TARGET),pipeline) BUILD_OPTIONS='$(BUILD_OPTIONS) --no-cache --timestamp 0' || exit 1; done
 	@for each in first second; do echo "$$(buildah inspect --type image --format '{{.FromImageDigest}}' $(IMAGE):$$each)"; done | \
-		uniq -c | awk '{ print } $$1 == 2 { same = 1 } END { exit !same }'
+		uniq -c | awk '{ print } $$1 == 2 && $$2 { same = 1 } END { exit !same }'
 
 sbom: setup ## The packages of the image with their hashes, as CycloneDX: sbom.json
 	@$(VENV)/bin/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements --output-reproducible \
