@@ -140,7 +140,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             places[name] = len(wanted)
             wanted.append(labels[name])
             answers.append(answer)
-    precision.require(logs, key)
+    precision.require(logs, key, labels)
     unanswered = left_out_counts[NO_ANSWER]
     _check_joined(logs, key, has_key=has_key, with_label=len(wanted) + unanswered, without=without)
     if not wanted:
@@ -215,7 +215,7 @@ def labels_of_rows(
             else:
                 of_file.append(math.nan)
         rows += len(of_file)
-    precision.require(logs, key)
+    precision.require(logs, key, labels)
     _check_joined(logs, key, has_key=has_key, with_label=len(places), without=rows - len(places))
     return {file: np.array(of_file, np.float64) for file, of_file in by_file.items()}
 
@@ -231,24 +231,39 @@ class _Precision:
     def add(self, key: Any) -> None:
         """Look at the key of a logged row."""
         if isinstance(key, float) and math.isfinite(key) and abs(key) >= _ROUNDED_FROM:
-            if (math.frexp(key)[0] * _ROUNDED_FROM).is_integer():
+            if _is_float32(key):
                 self._rounded = key
             else:  # a float64, as pandas makes of a column of whole numbers with gaps
                 self._has_more_digits = True
 
-    def require(self, logs: Logs, key: str) -> None:
+    def require(self, logs: Logs, key: str, labels: Mapping[str, float]) -> None:
         """Check that the keys are exact.
 
         Raises:
-            UsageError: all fractions among them, from 2^24 on, are those that a float32 holds.
+            UsageError: all fractions among them, from 2^24 on, are those that a float32 holds, and the keys
+                of the labels are not.
         """
-        if self._rounded and not self._has_more_digits:
+        if self._rounded and not self._has_more_digits and any(map(_needs_more_digits, labels)):
             raise UsageError(
                 f"The keys {key} in {logs.folder}, such as {self._rounded:.0f}, are rounded: the model takes "
                 f"that column as a float32, which holds whole numbers exactly up to {_ROUNDED_FROM:,} only.",
                 hint="join by another column or by request ids (request_log.ids); or let data.types make the "
                 "column a whole number or text, and train anew",
             )
+
+
+def _is_float32(number: float) -> bool:
+    """Return True if a finite number has no more digits than a float32 holds."""
+    return (math.frexp(number)[0] * _ROUNDED_FROM).is_integer()
+
+
+def _needs_more_digits(key: str) -> bool:
+    """Return True if a label's key is a number that a float32 would round."""
+    try:
+        number = float(key)
+    except ValueError:
+        return False
+    return math.isfinite(number) and abs(number) >= _ROUNDED_FROM and not _is_float32(number)
 
 
 def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, without: int) -> None:

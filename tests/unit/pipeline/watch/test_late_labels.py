@@ -219,13 +219,19 @@ def test_row_with_an_empty_key_has_no_label(tmp_path, log):
 
 def test_keys_that_the_model_s_float32_has_rounded_are_refused(log):
     """20,000,001 and 20,000,000 are one float32, so that one row would get the other's label."""
-    logs, labels = Logs.of(log((20_000_000.0, [0.5]))), {"20000000": 1.0}
+    logs, labels = Logs.of(log((20_000_000.0, [0.5]))), {"20000000": 1.0, "20000001": 0.0}
     with pytest.raises(
         UsageError, match=r"keys id in .*, such as 20000000, are rounded: .* to 16,777,216 only"
     ):
         join(logs, key="id", version=7, labels=labels)
     with pytest.raises(UsageError, match="are rounded"):
         labels_of_rows(logs, key="id", labels=labels, left_out_counts=Counter())
+
+
+def test_keys_that_a_float32_holds_are_joined_where_no_label_has_another(log):
+    """All numbers may be even, or those of the few labels."""
+    logs, labels = Logs.of(log((20_000_000.0, [0.5]))), {"20000000": 1.0, "20000002": 0.0, "a": 0.0, "": 0.0}
+    assert len(join(logs, key="id", version=7, labels=labels).labels) == 1
 
 
 @pytest.mark.parametrize(
