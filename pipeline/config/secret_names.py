@@ -16,8 +16,9 @@ _IS_NONE = re.compile(
     r"|^(?:pwd|oldpwd)$"
     r"|(?:^|_)(?:max|min|num|new|total|input|output|stop|pad|special)_tokens?$"
     r"|(?:^|_)(?:public|verify|kms|cmk|partition|sort|primary|foreign|cache|join)_keys?$"
-    # Of TFX and TensorFlow: the names of columns.
-    r"|(?:^|_)(?:label|feature|features|example|weight|weights|slice|group|id|time|date|output|input)_keys?$",
+    # The names of columns, of TFX's examples too, and what random numbers begin with in JAX.
+    r"|(?:^|_)(?:label|feature|features|example|weight|weights|slice|group|id|time|date|output|input)_keys?$"
+    r"|(?:^|_)(?:text|image|row|query|index|num|target|document|column|prng|rng|random|sampling)_keys?$",
     re.IGNORECASE,
 )
 

@@ -59,7 +59,10 @@ def test_name_of_a_secret_is_recognised(name):
         "example_weight_key",
         "key",
         "label_key",
+        "num_keys",
+        "prng_key",
         "s3_access_key_id",
+        "text_key",
         "verify_key",
     ],
 )
