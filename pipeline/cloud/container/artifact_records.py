@@ -6,13 +6,17 @@ task writes a record of its outputs beside the artifacts, and the look-up of the
 
 import json
 import posixpath
+import shutil
 import sys
 import time
 import uuid
+from pathlib import Path
 
 from tfx.dsl.io import fileio
+from tfx.utils import io_utils
 
-from slipway.components.store_address import is_in_store, speaks_s3
+from slipway.components.errors import ComponentError
+from slipway.components.store_address import bucket_and_path, is_in_store, speaks_s3
 from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.complete_job import title_of
@@ -26,13 +30,15 @@ class ArtifactRecords:
 
     Args:
         address: a folder, here, on gs://, or on s3:// and minio://, which TFX has no file system for.
+        store: a folder that replaces the bucket of artifacts on s3:// and minio://; empty for the real one.
 
     Raises:
         ComponentError: from all methods, if S3 refuses or does not answer.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, store: str = "") -> None:
         self._address = address.rstrip("/")
+        self._store = store
 
     def keep(self, artifact: RuntimeArtifact) -> None:
         """Add an artifact, which becomes the latest of its type."""
@@ -58,11 +64,30 @@ class ArtifactRecords:
             return {**artifact, "metadata": {**artifact["metadata"], RECORD: record}}
         return None
 
+    def fetch(self, artifact: RuntimeArtifact, folder: Path) -> None:
+        """Copy the files of an artifact that was found to a folder of this machine, which exists.
+
+        Raises:
+            ComponentError: also if the artifact is removed meanwhile, or the disk is full.
+        """
+        uri = self._here(artifact["uri"])
+        try:
+            if speaks_s3(uri):
+                StoredObjects(uri).fetch(folder)
+            elif is_in_store(uri):
+                io_utils.copy_dir(uri, str(folder))
+            else:
+                shutil.copytree(uri, folder, dirs_exist_ok=True)
+        except OSError as error:
+            raise ComponentError(f"{artifact['uri']} cannot be copied to {folder}: {error}") from error
+
     def _is_gone(self, uri: str) -> bool:
-        if not speaks_s3(uri):
-            return not fileio.exists(uri)
-        # Where the records are elsewhere, only the launcher may reach this: the artifact is taken to exist.
-        return speaks_s3(self._address) and not StoredObjects(uri).exist()
+        uri = self._here(uri)
+        return not (StoredObjects(uri).exist() if speaks_s3(uri) else fileio.exists(uri))
+
+    def _here(self, uri: str) -> str:
+        """Return the address of an artifact, or its path in the folder that replaces the bucket."""
+        return str(Path(self._store, bucket_and_path(uri)[1])) if self._store and speaks_s3(uri) else uri
 
     def _folder(self, title: str) -> str:
         return f"{self._address}/{title}"

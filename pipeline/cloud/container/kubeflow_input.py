@@ -26,6 +26,8 @@ from slipway.pipeline.cloud.pipeline_job import ComponentInputsSpec
 
 PLACE_VARIABLE = "ARTIFACT_LOCAL_PATH"
 """The environment variable that names the parent of the launcher's folders; by default, the root."""
+STORE_VARIABLE = "ARTIFACT_STORE_PATH"
+"""The environment variable that names the folder which replaces the object store in a rehearsal."""
 ABSENT = "slipway_absent"
 """The metadata key that marks a missing artifact: an output of Kubeflow Pipelines cannot be left out."""
 

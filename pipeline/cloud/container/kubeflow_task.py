@@ -20,6 +20,7 @@ from slipway.pipeline.cloud.container import task
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
 from slipway.pipeline.cloud.container.complete_inputs import record_file_counts, require_complete_inputs
 from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE, for_launcher, for_tfx
+from slipway.pipeline.cloud.container.scheduled_input import fill_scheduled_span
 from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput
 
 
@@ -52,6 +53,7 @@ def main(parsed: tuple[argparse.Namespace, Any]) -> None:
     place = os.environ.get(PLACE_VARIABLE, "")
     producers = dict(pair.split("=", 1) for pair in own.producers.split(",") if pair)
     with task.exit_on_known_errors():
+        fill_scheduled_span(given)
         require_complete_inputs(given, producers=producers, place=place)
     understood = for_tfx(given, declared, place=place)
     flags.json_serialized_invocation_args = json.dumps(understood)

@@ -1,10 +1,10 @@
 """Imitates how Kubeflow Pipelines runs a task: its driver's inputs, and its launcher's downloads and uploads.
 
 Modelled on kubeflow/pipelines, backend/src/v2: driver/driver.go (`provisionOutputs`), driver/resolve.go,
-driver/cache.go, cacheutils/cache.go, component/launcher_v2.go, metadata/client.go, metadata/converter.go of
-2.17.0, component/importer_launcher.go of master at 7b70c7b; without ML Metadata: driver/container.go,
-cacheutils/cache.go, component/launcher_v2.go of its branch mlmd-removal at e2520ff. The object store is a
-folder, or a real one with S3's API.
+driver/cache.go, cacheutils/cache.go, component/launcher_v2.go, objectstore/config.go (`KeyFromURI`),
+metadata/client.go, metadata/converter.go of 2.17.0, component/importer_launcher.go of master at 7b70c7b;
+without ML Metadata: driver/container.go, cacheutils/cache.go, component/launcher_v2.go of its branch
+mlmd-removal at e2520ff. The object store is a folder, or a real one with S3's API.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.store_address import speaks_s3
 from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.complete_job import component_of, title_of
-from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, local_path
+from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, STORE_VARIABLE, local_path
 from slipway.pipeline.cloud.executor_input import (
     ExecutorInput,
     ExecutorOutput,
@@ -64,7 +64,8 @@ class ObjectStore:
     """
 
     def __init__(self, folder: Path, *, others: Files) -> None:
-        self._folder = folder
+        self.folder = folder
+        """The folder that replaces the bucket."""
         self._others = others
 
     def exists(self, address: str) -> bool:
@@ -94,7 +95,7 @@ class ObjectStore:
                 shutil.copyfile(path, target)
 
     def _at(self, address: str) -> Path:
-        return self._folder / address.removeprefix(f"{BUCKET}/")
+        return self.folder / address.removeprefix(f"{BUCKET}/")
 
 
 class RemoteStore:
@@ -259,6 +260,8 @@ class Kubeflow(Service):
     def prepare_task(self, given: ExecutorInput) -> None:
         """Download the inputs to the container's folders, and create the parent folders of the outputs."""
         os.environ[PLACE_VARIABLE] = str(self._place)
+        # The bucket's own address leads nowhere; only what looks for earlier artifacts asks for it.
+        os.environ[STORE_VARIABLE] = str(self._store.folder) if isinstance(self._store, ObjectStore) else ""
         # Private, because other users use the temporary folder, too.
         Path(str(self._place)).mkdir(mode=0o700, parents=True, exist_ok=True)
         for entry in given["inputs"]["artifacts"].values():
@@ -276,13 +279,20 @@ class Kubeflow(Service):
         """Upload the outputs.
 
         Raises:
-            ComponentError: the launcher would fail because of the output file or a missing output.
+            ComponentError: the launcher would fail because of the output file, or an output that is missing
+                or at an address of another run.
         """
         made = {}
         for key, entry in given["outputs"]["artifacts"].items():
             changed = output.get("artifacts", {}).get(key, {"artifacts": []})["artifacts"]
             for artifact, new in zip(entry["artifacts"], changed, strict=False):
+                of_the_run = artifact["uri"].rsplit("/", 3)[0]  # the parent of the tasks' folders
                 artifact["uri"] = new.get("uri") or artifact["uri"]
+                if not artifact["uri"].startswith(f"{of_the_run}/"):
+                    raise ComponentError(
+                        f"Kubeflow's launcher refuses the output {key}: {artifact['uri']} is not below the "
+                        f"run's folder {of_the_run}"
+                    )
                 artifact["metadata"] = {**artifact["metadata"], **new.get("metadata", {})}
             if key != LOGS:  # the engine keeps the logs
                 for artifact in entry["artifacts"]:

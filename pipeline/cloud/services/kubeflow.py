@@ -12,7 +12,7 @@ from slipway.pipeline.cloud.required_settings import needed_by_service, require
 from slipway.pipeline.cloud.services.google import check_images
 from slipway.pipeline.cloud.services.kubeflow_client import KubeflowClient
 from slipway.pipeline.cloud.services.kubeflow_job import (
-    fill_macros,
+    fill_scheduled_time,
     kubeflow_concurrency,
     kubeflow_cron,
     kubeflow_job,
@@ -207,7 +207,7 @@ class Kubeflow:
         found = self._get(schedule)
         job = _told(found, what=f"the schedule {schedule.name}", link=schedule.link)
         settings = found.runtime_config
-        values = fill_macros(settings.parameters or {}, at)
+        values = fill_scheduled_time(settings.parameters or {}, at)
         job["runtimeConfig"] = {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values}
         return job
 

@@ -8,11 +8,12 @@ containers inputs in another form than TFX expects: see `slipway.pipeline.cloud.
 import copy
 import json
 import re
-from collections.abc import Mapping
-from datetime import date, datetime
+from collections.abc import Collection, Mapping
+from datetime import datetime
 
 import yaml
 
+from slipway.components.ingest.spans import at_span, span_number
 from slipway.components.trainer.remote.custom_job import EnvVar
 from slipway.pipeline.cloud.complete_job import (
     FIND,
@@ -26,6 +27,7 @@ from slipway.pipeline.cloud.complete_job import (
     tasks_of,
     title_of,
 )
+from slipway.pipeline.cloud.container.scheduled_input import INPUT_CONFIG, LAG_DAYS, SCHEDULED_AT
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT
 from slipway.pipeline.cloud.pipeline_job import (
     PipelineContainerSpec,
@@ -42,12 +44,11 @@ from slipway.pipeline.config.cron import DAYS
 from slipway.pipeline.errors import ConfigError
 
 _TASK_HERE = "slipway.pipeline.cloud.container.kubeflow_task"
-_INPUT_BASE, _INPUT_CONFIG = "input_base", "input_config"
-# Macros that a recurring run fills in when it starts, in UTC; the format is that of Go's time package.
-_MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD": "[[ScheduledTime.02]]"}
+_INPUT_BASE = "input_base"
+# Argo fills it in. Only a recurring run's workflow has this label: backend/src/common/util/consts.go.
+_WHEN = "{{workflow.labels.scheduledworkflows.kubeflow.org/workflowEpoch}}"
 _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
-_WIDTH = re.compile(r"\{SPAN(?::(\d+))?\}")
 _MOST_AT_ONCE = 10
 
 
@@ -161,19 +162,9 @@ def check_machines(config: WorkloadConfig) -> None:
         )
 
 
-def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, object]:
-    """Return the parameters of a recurring run, with their macros filled in for a run that starts now.
-
-    Args:
-        moment: the current time, in UTC.
-    """
-    formats = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
-    filled = {}
-    for name, value in values.items():
-        for part, macro in _MACROS.items():
-            value = value.replace(macro, moment.strftime(formats[part])) if isinstance(value, str) else value
-        filled[name] = value
-    return filled
+def fill_scheduled_time(values: Mapping[str, object], moment: datetime) -> dict[str, object]:
+    """Return the parameters of a recurring run, for a run that starts now as if scheduled for a moment."""
+    return {name: str(int(moment.timestamp())) if value == _WHEN else value for name, value in values.items()}
 
 
 def kubeflow_cron(when: ScheduleConfig) -> str:
@@ -185,12 +176,7 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
     Raises:
         ConfigError: the schedule has another time zone, for which that parser has no `TZ=`.
     """
-    if when.time_zone != "UTC":
-        raise ConfigError(
-            f"cloud.schedule.time_zone: {when.time_zone} cannot be that of a schedule on Kubeflow Pipelines: "
-            "its cron is in UTC, or in the zone that the installation sets for all (CRON_SCHEDULE_TIMEZONE)",
-            hint="set time_zone: UTC, and write the hours of cloud.schedule.cron in UTC (or in that zone)",
-        )
+    _check_zone(when)
     *fields, days = when.cron.split()
     return " ".join(["0", *fields, ",".join(_without_7(part) for part in days.split(","))])
 
@@ -211,6 +197,15 @@ def kubeflow_concurrency(when: ScheduleConfig) -> str:
             hint=f"--set cloud.schedule.max_concurrent_runs={_MOST_AT_ONCE}",
         )
     return str(when.max_concurrent_runs)
+
+
+def _check_zone(when: ScheduleConfig) -> None:
+    if when.time_zone != "UTC":
+        raise ConfigError(
+            f"cloud.schedule.time_zone: {when.time_zone} cannot be that of a schedule on Kubeflow Pipelines: "
+            "its cron is in UTC, or in the zone that the installation sets for all (CRON_SCHEDULE_TIMEZONE)",
+            hint="set time_zone: UTC, and write the hours of cloud.schedule.cron in UTC (or in that zone)",
+        )
 
 
 def _without_7(days: str) -> str:
@@ -279,7 +274,12 @@ def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[s
         container: PipelineContainerSpec = {
             "image": image,
             "command": ["python", "-m", FIND],
-            "args": ["--given={{$}}", f"--queries={text}", f"--records={records}"],
+            "args": [
+                "--given={{$}}",
+                f"--queries={text}",
+                f"--records={records}",
+                f"--fetch={','.join(sorted(_read_of(spec, name, but=found)))}",
+            ],
             "resources": resources_of(named, config.cloud),
         }
         container["resources"].pop("accelerator", None)  # a look-up needs none
@@ -289,6 +289,17 @@ def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[s
         if limits := config.nodes.get(name) or config.nodes.get(node_of(name)):
             limit(tasks[name], container, limits)
     return [f"--records={records}", f"--keep={','.join(sorted(titles))}"]
+
+
+def _read_of(spec: PipelineSpec, name: str, *, but: Collection[str]) -> set[str]:
+    """Return the outputs of a task whose files another task reads, which is not among `but`."""
+    return {
+        source["taskOutputArtifact"]["outputArtifactKey"]
+        for reader, task in tasks_of(spec).items()
+        if reader not in but
+        for source in task.get("inputs", {}).get("artifacts", {}).values()
+        if source.get("taskOutputArtifact", {}).get("producerTask") == name
+    }
 
 
 def _remove_resolvers(spec: PipelineSpec) -> None:
@@ -320,62 +331,44 @@ def _fill_spans(
 ) -> dict[str, str]:
     """Write the span into Ingest's file patterns; return the pipeline parameters that these need."""
     given = tasks_of(spec)[name]["inputs"]["parameters"]
-    text = given[_INPUT_CONFIG]["runtimeValue"]["constant"]
+    declared = component_of(spec, name)["inputDefinitions"]["parameters"]
+    text = given[INPUT_CONFIG]["runtimeValue"]["constant"]
     if not _LEFT.search(text):
         return {}
     given.pop("range_config", None)
-    component_of(spec, name)["inputDefinitions"]["parameters"].pop("range_config", None)
+    declared.pop("range_config", None)
     splits = json.loads(text)["splits"]
     span = config.data.span
-    if span is not None:
-        patterns = [_with_span(each["pattern"], span) for each in splits]
-    else:
-        _check_macros(config, when)
-        patterns = [_replaced(each["pattern"], _MACROS) for each in splits]
-    if any(_LEFT.search(pattern) for pattern in patterns):
+    # Any day shows whether something else is left to fill in.
+    number = 0 if span is None else span_number(span)
+    named = [{**each, "pattern": at_span(each["pattern"], number)} for each in splits]
+    if any(_LEFT.search(each["pattern"]) for each in named):
         raise ConfigError("data.source: Kubeflow Pipelines cannot resolve {VERSION}; leave it out")
-    named = [{**each, "pattern": pattern} for each, pattern in zip(splits, patterns, strict=True)]
-    filled = json.dumps({"splits": named})
     if span is not None:
-        given[_INPUT_CONFIG] = {"runtimeValue": {"constant": filled}}
+        given[INPUT_CONFIG] = {"runtimeValue": {"constant": json.dumps({"splits": named})}}
         return {}
-    # The service fills in macros only in parameters of the pipeline.
-    given[_INPUT_CONFIG] = {"componentInputParameter": _INPUT_CONFIG}
+    lag_days = _lag_days(config, when)
+    # Argo fills it in only in parameters of the pipeline; the task writes the span into its patterns.
+    given[SCHEDULED_AT] = {"componentInputParameter": SCHEDULED_AT}
+    given[LAG_DAYS] = {"runtimeValue": {"constant": lag_days}}
+    declared |= {SCHEDULED_AT: {"parameterType": "STRING"}, LAG_DAYS: {"parameterType": "NUMBER_INTEGER"}}
     root = spec["root"].setdefault("inputDefinitions", {}).setdefault("parameters", {})
-    root[_INPUT_CONFIG] = {"parameterType": "STRING"}
-    return {_INPUT_CONFIG: filled}
+    root[SCHEDULED_AT] = {"parameterType": "STRING"}
+    return {SCHEDULED_AT: _WHEN}
 
 
-def _with_span(pattern: str, span: int | str) -> str:
-    if isinstance(span, int):
-        return _WIDTH.sub(lambda match: str(span).zfill(int(match[1] or 0)), pattern)
-    day = date.fromisoformat(span)
-    parts = {"YYYY": f"{day:%Y}", "MM": f"{day:%m}", "DD": f"{day:%d}"}
-    return _replaced(pattern, parts)
+def _lag_days(config: WorkloadConfig, when: ScheduleConfig | None) -> int:
+    """Return how many days before the scheduled one a run's span lies.
 
-
-def _check_macros(config: WorkloadConfig, when: ScheduleConfig | None) -> None:
-    """Reject a span that the service's macros cannot express: they know only the scheduled day, in UTC."""
-    kind = scheduled_kind(config) if when is not None else None
-    if when is None or kind is None:
+    Raises:
+        ConfigError: no schedule says so, and nothing before Ingest could find the latest span; or the
+            schedule is not in UTC.
+    """
+    if when is None or scheduled_kind(config) is None or when.lag_days is None:
         raise ConfigError(
             "data.source: Kubeflow Pipelines does not find the latest span",
-            hint="name one with data.span, or the scheduled day's with {YYYY}, {MM}, {DD} and "
-            "cloud.schedule.lag_days: 0",
+            hint="name one with data.span; the runs of `schedule create` may take that of their day, with "
+            "cloud.schedule.lag_days",
         )
-    if kind == "number":
-        raise ConfigError(
-            "data.source: Kubeflow Pipelines fills in days, and cannot count them for {SPAN}",
-            hint="write {YYYY}, {MM} and {DD} into data.source instead of {SPAN}",
-        )
-    if when.lag_days or when.time_zone != "UTC":
-        raise ConfigError(
-            "cloud.schedule: on Kubeflow Pipelines a run can take the span of its own day in UTC only",
-            hint="lag_days: 0 and time_zone: UTC; run after the day's data is complete",
-        )
-
-
-def _replaced(pattern: str, parts: Mapping[str, str]) -> str:
-    for part, value in parts.items():
-        pattern = pattern.replace(f"{{{part}}}", value)
-    return pattern
+    _check_zone(when)
+    return when.lag_days

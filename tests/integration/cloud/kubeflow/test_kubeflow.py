@@ -425,17 +425,17 @@ def _read_by_day(golden):
     task["inputs"]["parameters"]["input_config"] = {"runtimeValue": {"constant": text}}
 
 
-def test_span_of_the_day_is_a_macro_that_run_now_fills_in(service, chosen):
+def test_span_of_the_day_is_a_label_of_the_workflow_that_run_now_fills_in(service, chosen):
     source = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
-    by_day = chosen(source, "cloud.schedule.lag_days=0")
+    by_day = chosen(source, "cloud.schedule.lag_days=1")
     _read_by_day(schedule.compiled_job(None))
     schedule.create(by_day)
-    asked = service.recurring["s0"]["runtime_config"]["parameters"]["input_config"]
-    assert "[[ScheduledTime.2006]]-[[ScheduledTime.01]]-[[ScheduledTime.02]]/*.csv" in asked
+    asked = service.recurring["s0"]["runtime_config"]["parameters"]["scheduled_at"]
+    assert asked == "{{workflow.labels.scheduledworkflows.kubeflow.org/workflowEpoch}}"
+    began = int(datetime.now(UTC).timestamp())
     schedule.run_now(by_day)
-    given = service.runs["r0"]["runtime_config"]["parameters"]["input_config"]
-    assert f"{datetime.now(UTC):%Y-%m-}" in given
-    assert "[[" not in given
+    given = service.runs["r0"]["runtime_config"]["parameters"]["scheduled_at"]
+    assert began <= int(given) <= datetime.now(UTC).timestamp()
 
 
 def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, chosen, capsys):

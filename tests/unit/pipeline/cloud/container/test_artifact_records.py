@@ -7,6 +7,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from slipway.components import s3_and_azure_store
+from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
 from slipway.pipeline.cloud.container.kubeflow_input import RECORD
@@ -59,10 +60,26 @@ def test_an_artifact_that_was_removed_is_not_found(records, made, capsys):
     assert records.find(ANY_MODEL) is None
 
 
-def test_an_artifact_in_a_store_that_only_the_launcher_reads_counts_as_there(records):
-    uri = "minio://bucket/model"
+def test_a_folder_may_replace_the_bucket_of_the_artifacts(tmp_path):
+    """In a rehearsal, whose artifacts are at an address that leads nowhere."""
+    records = ArtifactRecords(str(tmp_path / "records"), store=str(tmp_path / "store"))
+    uri = "minio://bucket/taxi/1/model"
     records.keep({"name": uri, "uri": uri, "type": {"schemaTitle": "tfx.Model"}, "metadata": {}})
-    assert records.find(ANY_MODEL)["uri"] == uri
+    assert records.find(ANY_MODEL) is None
+    (tmp_path / "store/taxi/1/model/deep").mkdir(parents=True)
+    (tmp_path / "store/taxi/1/model/deep/weights").write_text("2")
+    found = records.find(ANY_MODEL)
+    assert found["uri"] == uri
+    records.fetch(found, tmp_path / "copy")
+    assert (tmp_path / "copy/deep/weights").read_text() == "2"
+
+
+def test_an_artifact_removed_while_it_is_fetched_is_told_in_words(records, made, tmp_path):
+    folder = made("first")
+    found = records.find(ANY_MODEL)
+    folder.rmdir()
+    with pytest.raises(ComponentError, match=f"{folder} cannot be copied to "):
+        records.fetch(found, tmp_path / "copy")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +112,7 @@ def test_a_record_is_whole(records, made, tmp_path):
 
 
 @pytest.mark.parametrize("root", ["s3://bucket/root", "minio://bucket/root"])
-def test_records_and_their_artifacts_may_be_where_tfx_has_no_file_system(root, monkeypatch, capsys):
+def test_records_and_their_artifacts_may_be_where_tfx_has_no_file_system(root, tmp_path, monkeypatch, capsys):
     store = MemoryStore()
     monkeypatch.setattr(s3_and_azure_store, "open_store", lambda address: store)
     records = ArtifactRecords(f"{root}/records/taxi")
@@ -106,6 +123,8 @@ def test_records_and_their_artifacts_may_be_where_tfx_has_no_file_system(root, m
         records.keep({"name": uri, "uri": uri, "type": {"schemaTitle": title}, "metadata": {}})
     found = records.find(ANY_MODEL)
     assert found["uri"] == f"{root}/second"
+    records.fetch(found, tmp_path / "copy")
+    assert (tmp_path / "copy/file").read_bytes() == b"content"
     assert found["metadata"][RECORD].startswith(f"{root}/records/taxi/tfx.Model/")
     assert records.find(ArtifactQuery("state=LIVE"))["uri"] == f"{root}/third"
     store.delete("root/second/file")

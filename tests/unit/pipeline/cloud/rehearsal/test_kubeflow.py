@@ -9,7 +9,7 @@ from obstore.store import MemoryStore
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE
+from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE, STORE_VARIABLE
 from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore, RemoteStore
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
@@ -18,6 +18,7 @@ EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setenv(PLACE_VARIABLE, "")
+    monkeypatch.setenv(STORE_VARIABLE, "")
     return tmp_path / "container"
 
 
@@ -199,6 +200,7 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     given = trainer(service, spec_of())
     service.prepare_task(given)
     assert os.environ[PLACE_VARIABLE] == str(place)
+    assert os.environ[STORE_VARIABLE] == str(place.parent / "store")
     assert place.stat().st_mode & 0o777 == 0o700
     assert (place / "minio/rehearsal/p/1/Ingest/e/rows").read_text() == "1"
     assert Path(given["outputs"]["parameters"]["loss"]["outputFile"]).parent.is_dir()
@@ -230,6 +232,7 @@ def test_launcher_brings_and_uploads_by_a_real_store_in_the_folders_of_its_schem
     service = Kubeflow(store, with_mlmd=True, place=str(place))
     given = trainer(service, spec_of(), root="s3://bucket")
     service.prepare_task(given)
+    assert os.environ[STORE_VARIABLE] == "", "the look-up opens the store itself"
     assert (place / "s3/bucket/p/1/Ingest/e/rows").read_text() == "1"
     uri = given["outputs"]["artifacts"]["model"]["artifacts"][0]["uri"]
     here = place / uri.replace("s3://", "s3/")
@@ -250,6 +253,14 @@ def test_output_that_is_not_in_its_folder_is_an_error_only_without_ml_metadata(k
     service = kubeflow(with_mlmd=False)
     with pytest.raises(ComponentError, match="launcher misses the output model"):
         service.collect_outputs(trainer(service, spec_of()), {})
+
+
+def test_output_at_an_address_of_another_run_is_refused(kubeflow, with_mlmd):
+    service = kubeflow(with_mlmd)
+    for uri in (f"{BUCKET}/p/0/Trainer_1/a/model", f"{BUCKET}/p/10/model"):
+        output = {"artifacts": {"model": {"artifacts": [{"uri": uri, "metadata": {}}]}}}
+        with pytest.raises(ComponentError, match=f"refuses the output model: {uri} is not below .*p/1"):
+            service.collect_outputs(trainer(service, spec_of()), output)
 
 
 def test_null_in_metadata_is_refused_by_ml_metadata(kubeflow):

@@ -2,12 +2,14 @@
 
 import copy
 import json
+from datetime import UTC, datetime
 
 import pytest
 import yaml
 
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
 from slipway.pipeline.cloud.services.kubeflow_job import (
+    fill_scheduled_time,
     kubeflow_concurrency,
     kubeflow_cron,
     kubeflow_job,
@@ -71,10 +73,11 @@ def test_input_of_the_pipelines_own_has_no_producer(job, config):
 def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(job, config):
     spec = kubeflow_job(job, config())["pipelineSpec"]
     resolvers = [name for name in tasks_of(spec) if "resolver" in executor_of(job["pipelineSpec"], name)]
-    assert len(resolvers) == 4
+    copied = {}
     for name in resolvers:
         container = executor_of(spec, name)["container"]
-        given, queries, records = container["args"]
+        given, queries, records, fetch = container["args"]
+        copied[name] = fetch.removeprefix("--fetch=")
         assert container["image"] == "registry/slipway:1.0"
         assert container["command"][-1] == "slipway.pipeline.cloud.container.find_artifacts"
         assert (given, records) == ("--given={{$}}", "--records=gs://bucket/pipelines/records/taxi")
@@ -82,6 +85,12 @@ def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(jo
         assert "{{" not in queries, "which the driver, the launcher and Argo would fill in"
         assert json.loads(queries.removeprefix("--queries=")) == {k: q["filter"] for k, q in asked.items()}
         assert tasks_of(spec)[name]["cachingOptions"] == {"enableCache": False}
+    assert copied == {
+        "Baseline-model-blessing-resolver": "",  # only another look-up takes it, and only its metadata
+        "Baseline-model-resolver": "model",
+        "Reference-model-blessing-resolver": "model_blessing",
+        "Reference-model-resolver": "",
+    }
     gate = executor_of(spec, "ModelGate")["container"]
     assert gate["command"][-1] == "slipway.pipeline.cloud.container.kubeflow_task"
     assert gate["args"][-2:] == [records, "--keep=tfx.Model,tfx.ModelBlessing"]
@@ -120,15 +129,31 @@ def test_scheduled_day_reaches_ingest_through_the_task_that_an_exit_handler_wait
     spec = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")["pipelineSpec"]
     spec["components"]["tfx-dag"] = {"dag": spec["root"]["dag"]}
     spec["root"]["dag"] = {"tasks": {"tfx-dag": {"componentRef": {"name": "tfx-dag"}}}}
-    asked = config(BY_DAY, "cloud.schedule={lag_days: 0}")
+    asked = config(BY_DAY, "cloud.schedule={lag_days: 2}")
     made = kubeflow_job(job, asked, when=asked.cloud.schedule)
-    assert "[[ScheduledTime.2006]]" in made["runtimeConfig"]["parameterValues"]["input_config"]
+    label = "scheduledworkflows.kubeflow.org/workflowEpoch"
+    assert made["runtimeConfig"]["parameterValues"] == {"scheduled_at": f"{{{{workflow.labels.{label}}}}}"}
     spec = made["pipelineSpec"]
-    asked_of = {"componentInputParameter": "input_config"}
-    assert tasks_of(spec)["Ingest"]["inputs"]["parameters"]["input_config"] == asked_of
-    assert spec["components"]["tfx-dag"]["inputDefinitions"]["parameters"].keys() == {"input_config"}
+    asked_of = {"componentInputParameter": "scheduled_at"}
+    given = tasks_of(spec)["Ingest"]["inputs"]["parameters"]
+    assert (given["scheduled_at"], given["lag_days"]) == (asked_of, {"runtimeValue": {"constant": 2}})
+    assert "{YYYY}/{MM}-{DD}.csv" in given["input_config"]["runtimeValue"]["constant"]
+    declared = component_of(spec, "Ingest")["inputDefinitions"]["parameters"]
+    assert {declared[key]["parameterType"] for key in ("scheduled_at", "lag_days")} == {
+        "STRING",
+        "NUMBER_INTEGER",
+    }
+    assert spec["components"]["tfx-dag"]["inputDefinitions"]["parameters"].keys() == {"scheduled_at"}
     wrapper = spec["root"]["dag"]["tasks"]["tfx-dag"]
-    assert wrapper["inputs"]["parameters"] == {"input_config": asked_of}
+    assert wrapper["inputs"]["parameters"] == {"scheduled_at": asked_of}
+
+
+def test_run_that_starts_now_gets_the_time_that_argo_would_fill_in(job, config):
+    asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
+    made = kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
+    values = {**made["runtimeConfig"]["parameterValues"], "own": "x", "rate": 0.1}
+    filled = fill_scheduled_time(values, datetime(2027, 1, 31, 3, tzinfo=UTC))
+    assert filled == {"scheduled_at": "1801364400", "own": "x", "rate": 0.1}
 
 
 def test_package_is_yaml_of_the_pipeline_with_the_values_as_defaults(job, config):
@@ -138,8 +163,8 @@ def test_package_is_yaml_of_the_pipeline_with_the_values_as_defaults(job, config
     read = yaml.safe_load(text)
     assert kubeflow_package(copy.deepcopy(made)) == text
     assert read["defaultPipelineRoot"] == "gs://bucket/pipelines"
-    given = read["root"]["inputDefinitions"]["parameters"].pop("input_config")
-    assert given["defaultValue"] == made["runtimeConfig"]["parameterValues"]["input_config"]
+    given = read["root"]["inputDefinitions"]["parameters"].pop("scheduled_at")
+    assert given["defaultValue"] == made["runtimeConfig"]["parameterValues"]["scheduled_at"]
     from google.protobuf import json_format
     from kfp.pipeline_spec import pipeline_spec_pb2 as types
 
@@ -190,8 +215,7 @@ def test_data_outside_the_image_is_never_cached_since_the_service_does_not_look_
     [
         (None, "does not find the latest span"),
         ("{}", "does not find the latest span"),
-        ("{lag_days: 1}", "span of its own day in UTC only"),
-        ("{lag_days: 0, time_zone: Europe/Berlin}", "span of its own day in UTC only"),
+        ("{lag_days: 0, time_zone: Europe/Berlin}", "Europe/Berlin cannot be that of a schedule"),
     ],
 )
 def test_span_that_only_a_driver_would_find_is_refused(job, config, when, words):
@@ -200,13 +224,6 @@ def test_span_that_only_a_driver_would_find_is_refused(job, config, when, words)
         kubeflow_job(
             with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), asked, when=asked.cloud.schedule if when else None
         )
-
-
-def test_days_are_not_counted_for_a_source_with_numbers(job, config):
-    asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
-    with pytest.raises(ConfigError, match=r"cannot count them for \{SPAN\}") as caught:
-        kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
-    assert "{YYYY}" in caught.value.hint
 
 
 @pytest.mark.parametrize(
