@@ -288,7 +288,7 @@ class Kubeflow(Service):
             for artifact, new in zip(entry["artifacts"], changed, strict=False):
                 of_the_run = artifact["uri"].rsplit("/", 3)[0]  # the parent of the tasks' folders
                 artifact["uri"] = new.get("uri") or artifact["uri"]
-                if not artifact["uri"].startswith(f"{of_the_run}/"):
+                if self._with_mlmd and not artifact["uri"].startswith(f"{of_the_run}/"):
                     raise ComponentError(
                         f"Kubeflow's launcher refuses the output {key}: {artifact['uri']} is not below the "
                         f"run's folder {of_the_run}"
