@@ -1,7 +1,6 @@
 """The commands `run`, `resume` and `plan`, and those that let another program run the nodes of a run."""
 
 import contextlib
-import itertools
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from slipway.pipeline.engine.run_end import LateInterrupt, warn_of_damage
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
-from slipway.pipeline.runs.record import OVERRIDES, NodeRecord, RunRecord
+from slipway.pipeline.runs.record import OVERRIDES, RunRecord
 from slipway.pipeline.runs.result_files import moved_from
 from slipway.pipeline.screen.wording import (
     rerun_command,
@@ -28,9 +27,6 @@ from slipway.pipeline.terminal.printable import say
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
     from slipway.pipeline.plan.run_request import Options, Request
-
-
-_PUSHER = "Pusher"
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     """Continue a run, or show where the result of a complete one is; return the exit code.
 
     Raises:
-        UsageError: there is nothing to continue; or a later run has pushed a version meanwhile.
+        UsageError: there is nothing to continue.
     """
     from slipway.pipeline.plan.run_request import again
 
@@ -142,32 +138,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
         raise UsageError(
             f"{record.run_id} is a rehearsal and cannot be resumed; start it again.", hint=record.target.again
         )
-    if (later := _pushed_since(record, History(output.absolute()))) and later.pushed:
-        raise UsageError(
-            f"Run {record.run_id} would publish its model over version {later.pushed['version']}, which run "
-            f"{later.run_id} has pushed since and which it was not compared with.",
-            hint=f"{rerun_command(record)}   # takes what is finished from the cache, and compares anew",
-        )
     return run(again(record, jobs=jobs), resumed=record)
-
-
-def _pushed_since(record: RunRecord, history: History) -> RunRecord | None:
-    """Return the latest run that pushed a version after a run had begun which is still to push one.
-
-    None as well if that run has neither trained nor looked up the last blessed model yet: it will do so now.
-    """
-    is_to_push = any(node.type == _PUSHER and not node.is_done for node in record.nodes)
-    has_looked = any(node.is_resolver and node.is_done for node in record.nodes)
-    has_begun = has_looked or any(True for _ in record.outputs_of("Model"))
-    if not is_to_push or not has_begun:
-        return None
-    later = itertools.takewhile(lambda run: run.run_id > record.run_id, history.begun_runs(record.workload))
-    return next((run for run in later if any(_has_pushed(node) for node in run.nodes)), None)
-
-
-def _has_pushed(node: NodeRecord) -> bool:
-    made = node.outputs_of("PushedModel") if node.state == "complete" else []
-    return any(each["properties"].get("pushed") == 1 for each in made)
 
 
 def moved_lines(workload: str, output: Path) -> list[str]:

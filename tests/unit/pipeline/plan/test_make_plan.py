@@ -121,3 +121,48 @@ def test_what_can_no_longer_be_read_when_a_node_ends_only_keeps_its_result_from_
 
     monkeypatch.setattr(planning, "own_parts", gone)
     assert not is_current(asked, plan, history, "Trainer")
+
+
+@pytest.mark.parametrize("has_later", [False, True])
+def test_a_resumed_run_is_compared_with_a_model_that_was_blessed_since(asked, monkeypatch, has_later):
+    graph = Graph(
+        "taxi",
+        (
+            Node(
+                "Baseline", "Resolver", (), is_resolver=True, finds_baseline=True, outputs={"model": "Model"}
+            ),
+            Node("Trainer", "Trainer", (), outputs={"model": "Model"}),
+            Node("Evaluator", "Evaluator", ("Baseline", "Trainer")),
+            Node("ModelGate", "ModelGate", ("Evaluator",)),
+            Node("Pusher", "Pusher", ("ModelGate", "Trainer")),
+        ),
+    )
+    monkeypatch.setattr(planning, "has_execution", lambda _store, _number: True)
+    history = History(asked.output)
+
+    def done(node, *, key, number):
+        made = {
+            "uri": str(asked.output),
+            "type": next(iter(node.outputs.values()), "Other"),
+            "properties": {},
+        }
+        outputs = {"it": [made]}
+        return NodeRecord(node.id, node.type, "complete", outputs=outputs, key=key, execution_id=number)
+
+    old, new = (history.new_run("taxi", run_id=f"20261120-00000{n}-0001") for n in (1, 2))
+    prints = make_plan(asked, history, graph).prints
+    old.baseline, old.state, old.blessed = "none", "failed", True
+    for number, node in enumerate(graph.nodes[:4], 1):
+        entry = done(node, key=prints[node.id].key, number=number)
+        old.nodes.append(entry)
+        history.remember(entry.key, result_of(entry, old.run_id, files={}))
+    old.nodes.append(NodeRecord("Pusher", "Pusher", "failed"))
+    new.state, new.blessed = "complete", True
+    new.nodes = [done(graph["Trainer"], key="of the later model", number=9)]
+    for each in (old, new) if has_later else (old,):
+        history.save(each)
+    old.resumed = 1
+    decisions = make_plan(asked, history, graph, resumed=old).decisions
+    assert [each for each in decisions if decisions[each].action == "run"] == (
+        ["Baseline", "Evaluator", "ModelGate", "Pusher"] if has_later else ["Pusher"]
+    )
