@@ -27,6 +27,9 @@ _SHOWN_WORKLOADS = 5
 _NO_SECRETS = "settings are written into records and reports; have what needs it read an environment variable"
 # A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
 _NO_SECRET = re.compile(r"|[-+]?\d{1,5}|true|false|none|null", re.IGNORECASE)
+# Tokens of texts are counted in millions; nobody has several secret ones that are one number.
+_TOKENS = re.compile(r"tokens$", re.IGNORECASE)
+_COUNT = re.compile(r"\d[\d_]*(\.\d+)?(e\+?\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,8 @@ def refuse_secrets(parameters: dict[str, str], *, given_by: str) -> None:
     for name, value in parameters.items():
         for _, what in written_secrets(value):
             raise UsageError(f"{given_by}{name}: looks like {what}: {_NO_SECRETS}")
-        if names_secret(name) and not _NO_SECRET.fullmatch(value):
+        is_count = _TOKENS.search(name) and _COUNT.fullmatch(value)
+        if names_secret(name) and not is_count and not _NO_SECRET.fullmatch(value):
             raise UsageError(
                 f"{given_by}{name}: is a secret by its name: {_NO_SECRETS}, whose name a "
                 f"parameter may hold ({name}_env)"

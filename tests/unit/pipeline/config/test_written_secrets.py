@@ -124,7 +124,7 @@ def test_parameter_of_a_pipeline_with_a_secret_is_refused_without_showing_it():
     assert "hunter22" not in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["password=hunter22", "db_token=0a1b2c", "API_KEY=no-form"])
+@pytest.mark.parametrize("text", ["password=hunter22", "db_token=0a1b2c", "API_KEY=no-form", "pass=1234567"])
 def test_parameter_of_a_pipeline_that_is_a_secret_by_its_name_is_refused_without_showing_it(text):
     """Its record must show it to be resumed by."""
     name, _, value = text.partition("=")
@@ -137,7 +137,10 @@ def test_parameter_of_a_pipeline_that_is_a_secret_by_its_name_is_refused_without
 
 @pytest.mark.parametrize(
     "text",
-    ["tokens=100", "token=none", "password=", "password_env=DB_PASSWORD", "label_key=tips", "max_tokens=9"],
+    [
+        *("tokens=100", "token=none", "password=", "password_env=DB_PASSWORD", "label_key=tips"),
+        *("max_tokens=9", "train_tokens=3000000", "tokens=1e9", "mask_token=[MASK]"),
+    ],
 )
 def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
     name, _, value = text.partition("=")
