@@ -137,7 +137,7 @@ class Loops:
             return None
         at = _position(ends.operands[0], condition)
         begun = within.instructions.get(loop.operands[0]) if loop.operands else None
-        if at is None or begun is None or max(len(begun.operands), len(body.root.operands)) <= at:
+        if at is None or begun is None or {begun.kind, body.root.kind} != {"tuple"}:
             return None
         counted = body.instructions.get(body.root.operands[at])
         if counted is None or counted.kind != "add" or _position(counted.operands[0], body) != at:

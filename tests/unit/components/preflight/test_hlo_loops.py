@@ -99,6 +99,19 @@ def test_turns_are_counted_from_constants_and_others_are_unknown(changes, outer,
     assert loops.times[sent.computation] == (outer or 1)
 
 
+@pytest.mark.parametrize("begins", ["%arg.5", "%before"])
+def test_turns_of_a_loop_that_begins_with_what_is_not_put_together_there_are_unknown(begins):
+    begun = "  %arg.5 = (s32[], bf16[128,64]) parameter(2)\n  %before = (s32[]) opt-barrier(%arg.5)\n"
+    text = (
+        program().replace("  %outer =", f"{begun}  %outer =").replace("while(%begun.5)", f"while({begins})")
+    )
+    # The counter stands second, as in `ops.while_loop(..., (x, i))`.
+    for old, new in (("(%arg.3), index=0", "(%arg.3), index=1"), ("(%arg.4), index=0", "(%arg.4), index=1")):
+        text = text.replace(old, new)
+    text = text.replace("tuple(%next.3, %x.3, %w.3)", "tuple(%x.3, %next.3, %w.3)")
+    assert [each.turns for each in Loops(text).found] == [None, 4]
+
+
 def test_a_program_without_a_loop_or_without_a_text():
     assert Loops("").found == ()
     assert Loops("").matrix_flops() == 0
