@@ -49,7 +49,8 @@ class Evidence:
         tpu_region: the region where the slice is to be rented; "" if unknown.
         searched: the value that is judged of each hyperparameter that is searched, by name.
         blow_up_trials: `train.blow_up.trials`.
-        has_best_nowhere: whether the best epoch is wanted, and no `train.checkpoint.folder` keeps it.
+        has_best_nowhere: whether the best epoch is wanted, and neither `train.checkpoint.folder` nor
+            `cloud.root` keeps it.
         has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         step_s: the estimated least time of a step; None if unknown.

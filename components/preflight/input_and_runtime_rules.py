@@ -76,7 +76,8 @@ def _hosts(evidence: Evidence) -> Iterator[Finding]:
             severity="error",
             message=f"the {where.hosts} hosts of {where.name} have no folder in common to take the best "
             "epoch's weights from, as train.early_stopping and train.checkpoint.serve_best want",
-            remedy="train.checkpoint.folder: one that all hosts reach, such as gs://BUCKET/checkpoints",
+            remedy="train.checkpoint.folder: one that all hosts reach, such as gs://BUCKET/checkpoints; or "
+            "cloud.root, below which a cloud run keeps them",
         )
 
 

@@ -28,7 +28,8 @@ class Training:
         tpu_region: the region where the slice is to be rented; "" if unknown.
         searched: the value that is judged of each hyperparameter that is searched, by name.
         blow_up_trials: `train.blow_up.trials`.
-        has_best_nowhere: whether the best epoch is wanted, and no `train.checkpoint.folder` keeps it.
+        has_best_nowhere: whether the best epoch is wanted, and neither `train.checkpoint.folder` nor
+            `cloud.root` keeps it.
         has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.

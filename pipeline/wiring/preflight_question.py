@@ -81,9 +81,13 @@ def searched_values(config: WorkloadConfig) -> dict[str, Any]:
 
 
 def has_best_nowhere(config: WorkloadConfig) -> bool:
-    """Return True if the best epoch is wanted, and no folder that several hosts reach keeps it."""
+    """Return True if the best epoch is wanted, and no folder that several hosts reach keeps it.
+
+    A cloud run, which alone starts several hosts, keeps checkpoints below `cloud.root`.
+    """
     checkpoint, stopping = config.train.checkpoint, config.train.early_stopping
-    return (checkpoint.serve_best or stopping.patience is not None) and checkpoint.folder is None
+    is_wanted = checkpoint.serve_best or stopping.patience is not None
+    return is_wanted and checkpoint.folder is None and config.cloud.root is None
 
 
 def own_prices(config: WorkloadConfig) -> dict[str, Price]:

@@ -82,6 +82,8 @@ def test_a_node_depends_on_all_packages_beside_its_compiler(tmp_path, monkeypatc
         (["train.early_stopping.patience=2"], True),
         (["train.checkpoint.serve_best=true"], True),
         (["train.checkpoint.serve_best=true", "train.checkpoint.folder=gs://bucket/checkpoints"], False),
+        # Below it a cloud run keeps checkpoints.
+        (["train.early_stopping.patience=2", "cloud.root=gs://bucket/pipelines"], False),
     ],
 )
 def test_the_best_epoch_is_kept_nowhere_without_a_folder(project, sets, is_nowhere):
