@@ -101,7 +101,7 @@ def _settle(
         if low is None:
             wanted = max(unit, batch - (start - batch) - unit)
         elif high is None:
-            wanted = min(limit, batch + (batch - start) + unit)
+            wanted = max(low, min(limit, batch + (batch - start) + unit))
         else:
             wanted = (low + high) // 2
         batch = wanted // unit * unit

@@ -89,6 +89,13 @@ def test_the_limit_is_not_passed_and_said_to_fit():
     assert search(ask(8), quickly=ask, fully=ask, limit=1024) == (1024, None)
 
 
+def test_a_batch_above_the_limit_is_the_answer_if_it_fits():
+    asked: list[int] = []
+    fully = compiler(asked, lambda batch: batch)
+    assert search(fully(4096), quickly=fully, fully=fully, limit=1024) == (4096, None)
+    assert asked == [4096]
+
+
 def test_it_ends_when_time_is_up_with_what_was_compiled_with_full_effort():
     quick: list[int] = []
     full: list[int] = []
