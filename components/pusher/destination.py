@@ -33,6 +33,7 @@ def find_other_workload(base: str, workload: str) -> str:
     """Return the workload that pushed a base's newest version, if it is another one; else empty.
 
     A server would take the one's model for the other's, and `push.keep` would remove the other's versions.
+    A name with "-" for "_" is the same one: the name of a job, which a cloud run needs, has no underscore.
 
     Args:
         workload: the name of the one that is to push there; empty: any may.
@@ -47,7 +48,8 @@ def find_other_workload(base: str, workload: str) -> str:
     numbers = store.numbers()
     manifest = store.manifest(numbers[-1]) if numbers else None
     pushed_by = manifest.provenance.get("workload", "") if manifest else ""
-    return "" if pushed_by == workload else pushed_by
+    is_own = pushed_by.replace("_", "-") == workload.replace("_", "-")
+    return "" if is_own else pushed_by
 
 
 def find_rollback(base: str, model_digest: str) -> Republished | None:

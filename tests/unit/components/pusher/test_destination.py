@@ -38,6 +38,7 @@ def test_a_file_system_that_takes_no_files_is_reported_whatever_its_permissions_
     [
         ("fares", "taxi", "fares"),
         ("taxi", "taxi", ""),
+        ("taxi_trips", "taxi-trips", ""),  # as a profile for cloud runs has to name it
         ("fares", "", ""),
         ("", "taxi", ""),
         (None, "taxi", ""),
