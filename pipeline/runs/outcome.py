@@ -169,19 +169,35 @@ def _are_numbers(value: object) -> bool:
     return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
 
 
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+
+
 def _are_checks(value: object) -> bool:
-    return _is_list_of(dict, value) and all(
-        VerdictCheck.__required_keys__ <= each.keys() for each in cast(list[dict[str, object]], value)
+    return isinstance(value, list) and all(map(_is_check, value))
+
+
+def _is_check(value: object) -> bool:
+    if not isinstance(value, dict) or not VerdictCheck.__required_keys__ <= value.keys():
+        return False
+    texts = (value.get(key, "") for key in ("metric", "required", "slice", "found", "unit", "note"))
+    numbers = (value.get(key) for key in ("got", "baseline"))
+    return all(isinstance(each, str) for each in texts) and all(
+        each is None or type(each) in (int, float) for each in numbers
     )
 
 
 _FORMS: Mapping[str, Callable[[object], bool]] = {
     "checks": _are_checks,
     "findings": partial(_is_list_of, dict),
+    "intervals": _is_table,
     "lines": partial(_is_list_of, str),
     "metrics": _are_numbers,
+    "min_slice_rows": lambda value: type(value) in (int, float),
     "notes": partial(_is_list_of, str),
     "reasons": partial(_is_list_of, str),
+    "reference_models": _is_table,
+    "slices": _is_table,
     "warnings": partial(_is_list_of, str),
     "override": lambda value: isinstance(value, str) and value in {"", *OVERRIDES},
 }
