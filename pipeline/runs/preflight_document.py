@@ -1,6 +1,6 @@
 """The JSON of a preflight's result, as far as it is read; `slipway.components.preflight.result` writes it."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class SliceName(TypedDict):
@@ -31,8 +31,9 @@ class EstimateResult(TypedDict, total=False):
 
 
 class FindingResult(TypedDict):
-    """A finding: its severity, what was found, and the remedy."""
+    """A finding: the name of its rule, its severity, what was found, and the remedy."""
 
+    rule: NotRequired[str]
     severity: str
     message: str
     remedy: str

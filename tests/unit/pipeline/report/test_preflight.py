@@ -72,6 +72,22 @@ def test_a_step_that_the_compiler_refused_without_a_number_is_not_said_to_need_n
     assert (row.verdict, row.memory) == ("✗ cannot train", "")
 
 
+def test_an_error_of_another_backend_says_nothing_about_a_slice_that_was_not_compiled(example):
+    """The screen's table has "?" for it, see `SliceVerdict.trains`."""
+    example["slices"][0].update(estimate=None, can_train=False)
+    wrong = {
+        "severity": "error",
+        "rule": "backend",
+        "message": "no TensorFlow",
+        "remedy": "train.backend=jax",
+    }
+    example["slices"][0]["findings"] = [wrong]
+
+    (row,) = preflight_part(example, is_own=True).slices
+
+    assert row.verdict == "? not compiled for a TPU"
+
+
 def test_the_runs_own_goes_before_the_last_of_the_command(example, tmp_path):
     record = History(tmp_path).new_run("taxi")
     assert preflight(record, tmp_path) is None
