@@ -287,6 +287,8 @@ def _features(graph: Path, config: WorkloadConfig) -> tuple[PlainFeature, ...]:
 def _other_settings(run: RunRecord, now: Mapping[str, Mapping[str, object]]) -> list[str]:
     """Return the settings, of those that the transformed examples depend on, that a run had otherwise.
 
+    Without the span: each run of a schedule has one of its own, with the same features.
+
     Args:
         now: all settings, by section and key, as plain values.
     """
@@ -299,7 +301,8 @@ def _other_settings(run: RunRecord, now: Mapping[str, Mapping[str, object]]) -> 
             for section in ("data", "transform", "train")
             for key, value in now[section].items()
             # A record of an earlier version may lack keys.
-            if (section != "train" or key == "images") and then[section].get(key, value) != value
+            if (section != "train" or key == "images") and (section, key) != ("data", "span")
+            if then[section].get(key, value) != value
         ]
     except (ValueError, KeyError, TypeError, AttributeError):  # from a damaged record
         return []

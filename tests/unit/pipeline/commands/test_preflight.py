@@ -201,6 +201,19 @@ def test_the_inputs_are_those_of_a_run_with_the_same_data_or_it_is_told(prefligh
     assert told() == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"), [("span", "2027-01-31", []), ("label", "fare", ["data.label"])]
+)
+def test_inputs_of_another_span_are_those_of_the_same_settings(tmp_path, project, key, value, told):
+    """Each run of a schedule names its own, and the command names none."""
+    config = WorkloadChoice(project / "workloads/taxi/workload.yaml").config()
+    now = json.loads(config.model_dump_json(by_alias=True))
+    record = History(tmp_path).new_run("taxi")
+    then = {**now, "data": {**now["data"], key: value}}
+    record.target = replace(NOTHING, workload="taxi", target=WorkloadRun(config=json.dumps(then)))
+    assert command._other_settings(record, now) == told
+
+
 @pytest.mark.parametrize("part", ["examples/Split-train", "graph/transformed_metadata"])
 def test_a_run_of_whose_transformed_data_a_part_is_gone_is_passed_over(preflight, asked, tmp_path, part):
     shutil.rmtree(tmp_path / part)
