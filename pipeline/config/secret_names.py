@@ -4,15 +4,16 @@ import re
 
 _HOLDS_A_SECRET = re.compile(
     r"secret|passw(?:or)?d|passphrase|connection_?string|conn_str|webhook"
-    r"|(?:^|_)(?:pass|pwd|pat|jwt|sas)(?:$|_)"
+    r"|(?:^|_)pass$"  # not pass_through, or pass_rate
+    r"|(?:^|_)(?:pwd|pat|jwt|sas)(?:$|_)"
     r"|tokens?(?:_?\d+)?$"
     r"|(?<!application_)credentials?(?:_json)?$"  # GOOGLE_APPLICATION_CREDENTIALS is a file
     r"|_keys?(?:_?\d+)?$|apikey",
     re.IGNORECASE,
 )
-# A place, or a key that is no secret or that only names one.
+# A place or a name, as of a secret in a manager, or a key that is no secret.
 _IS_NONE = re.compile(
-    r"(?:_file|_path|_dir|_env|_expiry|_ttl)$"
+    r"(?:_file|_path|_dir|_env|_names?|_arn|_version|_expiry|_ttl)$"
     r"|^(?:pwd|oldpwd)$"
     r"|(?:^|_)(?:max|min|num|new|total|input|output|stop|pad|special)_tokens?$"
     # The words of a vocabulary that stand for something else, such as [MASK].
