@@ -341,7 +341,9 @@ class _Table:
         find: Callable[[int], Place],
     ) -> Block:
         named = dict(zip(self.names, columns, strict=True))
-        chosen = {name: self._notations.plain(name, self._with_nulls(named[name])) for name in self.chosen}
+        chosen = {
+            name: self._notations.plain(name, self._with_nulls(name, named[name])) for name in self.chosen
+        }
         return Block(
             rows=len(columns[0]),
             columns=chosen,
@@ -352,9 +354,9 @@ class _Table:
             position=records.offset + len(records.data),
         )
 
-    def _with_nulls(self, cells: pa.Array) -> pa.Array:
+    def _with_nulls(self, column: str, cells: pa.Array) -> pa.Array:
         nulls = self._options.null_values
-        if not nulls:
+        if not nulls or not (self._options.nulls_in_all_columns or column in self._notations):
             return cells
         return pc.if_else(pc.is_in(cells, value_set=pa.array(nulls, pa.string())), "", cells)
 

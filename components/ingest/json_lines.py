@@ -19,6 +19,7 @@ from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
+from slipway.components.ingest.missing_values import MissingValues
 from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import describe
@@ -223,7 +224,7 @@ def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int
 def _read_lines(
     file: InputFile, options: Options, *, most_rows: int = _MOST_CELLS
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
-    notations = Notations.of(options)
+    notations, missing = Notations.of(options), MissingValues.of(options)
     # Only columns declared as float: in a column that is guessed to be float, a long number may be an id.
     fractions = {name for name, kind in options.types.items() if kind == "float"}
     for records in (part for block in scan_lines(file, options) for part in block.parts(most_rows)):
@@ -243,7 +244,9 @@ def _read_lines(
                 rejects.append(Reject(reason, _place(records, start, end), detail=detail))
             else:
                 rows.append((start, end, row))
-        _rewrite([row for _, _, row in rows], notations)
+        found = [row for _, _, row in rows]
+        missing.remove_from(found)
+        _rewrite(found, notations)
         yield records, rows, rejects
 
 

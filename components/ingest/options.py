@@ -55,6 +55,8 @@ class Options:
         limits: the limits of the source while it is read.
         block_bytes: the number of bytes to read at a time.
         inferred_blocks: the number of blocks of a CSV to infer its types from; 0: all.
+        null_values_as: the format by whose rule `null_values` apply; "": by that of `format`. Only `predict`
+            sets it, for files of another format than those that the model was trained on.
     """
 
     format: str = setting(
@@ -120,6 +122,7 @@ class Options:
     limits: SourceLimits = field(default_factory=SourceLimits)
     block_bytes: int = 4 * MEBIBYTE
     inferred_blocks: int = 0
+    null_values_as: str = ""
 
     def __post_init__(self) -> None:
         """Check that the class of an image gets a feature of its own.
@@ -135,9 +138,11 @@ class Options:
             )
 
     def to_json(self) -> dict[str, object]:
-        """Return the options in JSON types; `from_json` reads them back."""
+        """Return the options of an ingest in JSON types; `from_json` reads them back."""
         return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+            if key != "null_values_as"
         }
 
     @classmethod
@@ -147,6 +152,11 @@ class Options:
             key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
         }
         return cls(**{**values, "limits": SourceLimits(**plain["limits"])})
+
+    @property
+    def nulls_in_all_columns(self) -> bool:
+        """Whether `null_values` apply to every column, not only to those of `numbers` and `dates`."""
+        return (self.null_values_as or self.format) == "csv"
 
     @property
     def split_column(self) -> str | None:

@@ -29,6 +29,7 @@ from slipway.components.ingest.blocks import (
 )
 from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
 from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
+from slipway.components.ingest.missing_values import MissingValues
 from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_batches import Batch, batches, row_group_pieces
@@ -119,7 +120,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     metadata = parquet.metadata
     part = file.part or FilePart(0, file.path.stat().st_size, groups=range(metadata.num_row_groups))
     read_rows = part.rows
-    notations = Notations.of(options)
+    notations, missing = Notations.of(options), MissingValues.of(options)
     bounded = batches(
         file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits, part=part
     )
@@ -129,16 +130,22 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     try:
         share = part.size_bytes / max(sum(metadata.row_group(each).num_rows for each in part.groups), 1)
         for batch in bounded:
-            block = _block(batch, options.limits, notations, texts)
+            block = _block(batch, options.limits, texts)
+            plain = {
+                name: notations.plain_bytes(name, missing.left_out_of(values))
+                for name, values in block.columns.items()
+            }
             read_rows = batch.first + block.rows + len(block.rejects)
-            yield replace(block, units=units, position=part.begin + int((read_rows - part.rows) * share))
+            yield replace(
+                block, columns=plain, units=units, position=part.begin + int((read_rows - part.rows) * share)
+            )
     except MemoryError:
         raise
     except _BROKEN as error:
         raise _damaged(file, error, after=read_rows) from error
 
 
-def _block(batch: Batch, limits: SourceLimits, notations: Notations, texts: Collection[str]) -> Block:
+def _block(batch: Batch, limits: SourceLimits, texts: Collection[str]) -> Block:
     def place(row: int) -> Place:
         names = batch.rows.schema.names[:_RAW_VALUES]
         raw = {name: str(_value(batch.rows, name, row))[:200] for name in names}
@@ -158,7 +165,7 @@ def _block(batch: Batch, limits: SourceLimits, notations: Notations, texts: Coll
         rejects.append(Reject(TOO_LARGE, Place(None, batch.first, b""), detail=detail))
     return Block(
         rows=whole.num_rows,
-        columns={name: notations.plain_bytes(name, _plain(whole[name])) for name in whole.schema.names},
+        columns={name: _plain(whole[name]) for name in whole.schema.names},
         rejects=rejects,
         find=lambda row: place(int(rows[row])),
     )

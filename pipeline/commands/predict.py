@@ -377,9 +377,12 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
     if file_format == own.format:
         return replace(own, columns=())
     # How numbers and dates are written does not depend on the file format, nor does how large a row may be.
+    # What is missing is what was missing in training, so the rule is that of the workload's format.
     return Options(
         format=file_format,
         null_values=own.null_values,
+        null_values_as=own.format,
+        types=own.types,
         numbers=own.numbers,
         dates=own.dates,
         limits=own.limits,

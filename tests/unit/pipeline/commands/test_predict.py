@@ -1,15 +1,20 @@
 """What `predict` refuses before it loads a model, and what it says when it is done."""
 
+import json
 import signal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.errors import SlipwayError
-from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.storage import list_files
+from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.predictor.input_columns import InputError
 from slipway.components.predictor.predict_files import InputTask, columns_of
 from slipway.components.pusher.publish_to_folder import publish
@@ -69,6 +74,42 @@ def test_numbers_and_dates_are_written_as_in_training_whatever_the_format_of_the
     assert (options.numbers, options.dates) == (written["numbers"], written["dates"])
     assert options.null_values == ("NA",)
     assert options.delimiter == ","
+
+
+@pytest.mark.parametrize(
+    ("trained_on", "rows_in", "missing"),
+    [
+        ("csv", "jsonl", {"city", "note", "age", "share"}),
+        ("csv", "parquet", {"city", "note", "age", "share"}),
+        ("csv", "csv", {"city", "note", "age", "share"}),
+        ("jsonl", "csv", {"note", "price"}),  # an empty cell of a CSV is missing, whatever the rule
+        ("jsonl", "parquet", {"price"}),
+    ],
+)
+def test_row_lacks_the_values_that_it_would_have_lacked_in_training(tmp_path, trained_on, rows_in, missing):
+    row = {"city": "NA", "note": "", "age": -1, "share": -1.0, "price": "$5", "kept": "na", "count": 1}
+    if trained_on == "jsonl":
+        row["price"] = "NA"  # there, only the columns of numbers and dates can lack a value in this way
+    kinds = dict.fromkeys(("age", "count"), ColumnType.INT) | dict.fromkeys(
+        ("share", "price"), ColumnType.FLOAT
+    )
+    columns = {name: kinds.get(name, ColumnType.TEXT) for name in row}
+    path = tmp_path / f"rows.{rows_in}"
+    if rows_in == "csv":
+        cells = ["-1" if value == -1 else str(value) for value in row.values()]
+        path.write_text(f"{','.join(row)}\n{','.join(cells)}\n", encoding="utf-8")
+    elif rows_in == "jsonl":
+        path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist([row]), path)
+    written = {"null_values": ["NA", "-1"], "numbers": {"price": {"unit": "$"}}}
+    options = _options(make_config(format=trained_on, **written), rows_in)
+    file, form = InputFile(path.name, path), FORMATS[rows_in]
+    [block] = form.read(file, options, form.infer(file, options, columns))
+    typed, wrong = typed_rows(block, columns)
+    assert not block.rejects
+    assert not wrong
+    assert {name for name, values in typed.items() if values.null_count} == missing
 
 
 TRAINED_ON = {"Area m²": "FLOAT", "rooms": "INT", "city": "BYTES", "price": "FLOAT", "id": "BYTES"}

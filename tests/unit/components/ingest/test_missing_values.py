@@ -1,0 +1,45 @@
+"""Which values of typed columns are those that a CSV's null_values call missing."""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from slipway.components.ingest.missing_values import MissingValues
+from slipway.components.ingest.options import Options
+
+AS_IN_A_CSV = Options(format="parquet", null_values=("NA", "-999", "nan", "0.5"), null_values_as="csv")
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        (pa.array([b"NA", b"", b" NA", b"-999", None], pa.large_binary()), [2]),
+        (pa.array([-999, 5, None, 2**62 + 1], pa.int64()), [1, 3]),
+        (pa.array([999, 2**64 - 1], pa.uint64()), [0, 1]),
+        (pa.array([-999.0, np.nan, 0.5, np.inf, 0.0], pa.float64()), [3, 4]),
+        (pa.array([Decimal("-999"), Decimal("9" * 20)], pa.decimal128(20, 0)), [1]),
+        (pa.array([[b"NA"], []], pa.large_list(pa.large_binary())), [0, 1]),
+        (pa.nulls(1), []),
+    ],
+)
+def test_values_of_each_type_are_missing_if_the_cell_of_a_csv_would_be(values, kept):
+    found = MissingValues.of(AS_IN_A_CSV).left_out_of(values)
+    assert found.type == values.type
+    assert np.flatnonzero(found.is_valid()).tolist() == kept
+    assert (
+        MissingValues.of(Options(format="parquet", null_values=("NA", "-999"))).left_out_of(values) is values
+    )
+
+
+def test_values_of_rows_are_missing_by_the_same_rule():
+    row = {"a": "NA", "b": "", "c": -999, "d": -999.0, "e": True, "f": ["NA"], "g": None, "h": "x", "i": 0.5}
+    MissingValues.of(AS_IN_A_CSV).remove_from([row])
+    assert [name for name, value in row.items() if value is not None] == ["e", "f", "h"]
+    MissingValues.of(Options(format="jsonl", null_values=("x",))).remove_from([row])
+    assert row["h"] == "x"
+
+
+def test_rule_of_another_format_is_no_setting_of_an_ingest():
+    assert "null_values_as" not in AS_IN_A_CSV.to_json()
