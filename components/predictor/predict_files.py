@@ -46,8 +46,8 @@ _log = logging.getLogger(__name__)
 class Log(Protocol):
     """Logs answers, like `slipway.components.request_log.request_log.RequestLog`."""
 
-    left_out: int
-    """The number of rows that were too long for the log."""
+    left_out_counts: Mapping[str, int]
+    """The number of rows that the log lacks, by reason."""
 
     def write_examples(self, version: int, records: Sequence[bytes], answers: Sequence[object]) -> None:
         """Sample the answered rows and write them; raise OSError if they cannot be written."""
@@ -163,8 +163,8 @@ class PredictFile(beam.DoFn):
         """Close the log."""
         if self._requests is not None:
             self._requests.close()
-            if left_out := self._requests.left_out:
-                _log.warning("The log of requests lacks %d rows, which are too long for it.", left_out)
+            for why, rows in self._requests.left_out_counts.items():
+                _log.warning("The log of requests lacks %s (%d).", why, rows)
 
     def process(self, task: InputTask) -> Iterator[None]:
         """Write the file's predictions and rejects, and a report beside them for `predict_files`."""

@@ -123,6 +123,17 @@ def rows_of_lists(
         yield nothing | dict(zip(there, row, strict=True))
 
 
+def holds_infinity(row: Mapping[str, object]) -> bool:
+    """Return True if a row has an infinite number. JSON has none, and null would mean a missing value."""
+    return any(map(_is_infinite, row.values()))
+
+
+def _is_infinite(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_infinite, value))
+    return isinstance(value, float) and math.isinf(value)
+
+
 def answers_of(outputs: Mapping[str, Array]) -> Iterator[object]:
     """Yield the answer to each row: that of the only output, or all by name."""
     yield from answers_of_lists({name: array.tolist() for name, array in outputs.items()})

@@ -5,6 +5,7 @@ import queue
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ import orjson
 
 from slipway.components.request_log.logged_values import (
     answers_of,
+    holds_infinity,
     rows_of,
     rows_of_examples,
 )
@@ -27,6 +29,9 @@ Array = npt.NDArray[Any]
 
 MOST_LINE_BYTES = 2**20
 """A row with a longer line is left out."""
+TOO_LONG = "rows that are too long"
+INFINITE = "rows with an infinite number, which JSON has not"
+"""Why rows are left out."""
 MOST_WAITING_BYTES = 64 * 2**20
 """The most bytes of answered requests that wait for being written; further requests are left out."""
 _WRITE_BYTES = 2**16
@@ -58,6 +63,9 @@ class RequestLog:
     Args:
         clock: seconds since 1970.
         seed: of the sampling; None: a new one each time.
+
+    Attributes:
+        left_out_counts: the number of rows that were left out, by reason.
     """
 
     def __init__(
@@ -66,7 +74,7 @@ class RequestLog:
         self._settings, self._clock = settings, clock
         self._draw = np.random.default_rng(seed)
         self._files = RotatingFiles(Path(settings.folder), most_bytes=settings.most_bytes, clock=clock)
-        self.left_out = 0
+        self.left_out_counts: Counter[str] = Counter()
 
     def drawn(self, rows: int) -> npt.NDArray[np.intp]:
         """Return the indices of a request's rows to log."""
@@ -122,9 +130,12 @@ class RequestLog:
         at = logged_time(at_s)
         lines = bytearray()
         for row, answer in zip(rows, answers, strict=True):
+            if holds_infinity(row):
+                self.left_out_counts[INFINITE] += 1
+                continue
             line = logged_line(at, version, row, answer)
             if len(line) > MOST_LINE_BYTES:
-                self.left_out += 1
+                self.left_out_counts[TOO_LONG] += 1
                 continue
             lines += line
             if len(lines) > _WRITE_BYTES:
@@ -203,7 +214,7 @@ class BackgroundLog:
             self._waiting.put(None)
         self._writer.join()
         self._log.close()
-        if left_out := self.left_out + self._log.left_out:
+        if left_out := self.left_out + self._log.left_out_counts.total():
             self._tell(f"The log of requests lacks {left_out:,} rows.")
 
     def _run(self) -> None:
@@ -215,6 +226,8 @@ class BackgroundLog:
                 self._leave_out(len(next(iter(request[2].values()))), error.strerror or str(error))
             except Exception as error:  # a value that JSON cannot hold: the log and the answers go on
                 self._leave_out(len(next(iter(request[2].values()))), f"{type(error).__name__}: {error}")
+            for why in tuple(self._log.left_out_counts):  # counted there
+                self._leave_out(0, why)
             with self._lock:
                 self._waiting_bytes -= size
 

@@ -12,8 +12,15 @@ from typing import Self
 import pyarrow as pa
 
 from slipway.components.ingest.blocks import InputFile
+from slipway.components.request_log.logged_values import holds_infinity
 from slipway.components.request_log.prediction_log import read_predictions
-from slipway.components.request_log.request_log import MOST_LINE_BYTES, logged_line, logged_time
+from slipway.components.request_log.request_log import (
+    INFINITE,
+    MOST_LINE_BYTES,
+    TOO_LONG,
+    logged_line,
+    logged_time,
+)
 from slipway.components.request_log.reserved_columns import OWN
 from slipway.pipeline.errors import UsageError
 
@@ -21,7 +28,6 @@ JSON_LINES, PARQUET = ".jsonl", ".parquet"
 PREDICTION_LOGS = "*.tfrecord*"
 
 NO_TIME = "requests without a time, which have that of their file"
-_TOO_LONG = "rows that are too long"
 
 
 @dataclass(frozen=True)
@@ -154,8 +160,11 @@ def _convert(
                 at_s = request.at_s or of_file_s
                 at = logged_time(at_s)
             for row, answer in zip(request.rows, request.answers, strict=True):
+                if holds_infinity(row):
+                    left_out_counts[INFINITE] += 1
+                    continue
                 line = logged_line(at, request.version, row, answer)
                 if len(line) > MOST_LINE_BYTES:
-                    left_out_counts[_TOO_LONG] += 1
+                    left_out_counts[TOO_LONG] += 1
                 else:
                     lines.write(line)

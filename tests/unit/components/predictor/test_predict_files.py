@@ -226,13 +226,13 @@ def test_model_that_cannot_be_loaded_is_an_error_in_words(monkeypatch, tmp_path)
     assert json.loads(path.read_text(encoding="utf-8"))["error"] == "model cannot be loaded"
 
 
-@pytest.mark.parametrize(("left_out", "is_told"), [(0, False), (3, True)])
-def test_rows_that_are_too_long_for_the_log_are_told(caplog, left_out, is_told):
-    log = SimpleNamespace(left_out=left_out, close=lambda: None)
+@pytest.mark.parametrize(("left_out", "is_told"), [({}, False), ({"rows that are too long": 3}, True)])
+def test_rows_that_the_log_lacks_are_told(caplog, left_out, is_told):
+    log = SimpleNamespace(left_out_counts=left_out, close=lambda: None)
     step = PredictFile("model", "folder", lambda _task: [], logged=Logging(lambda: log, version=7))
     step.setup()
     step.teardown()
-    assert ("lacks 3 rows" in caplog.text) == is_told
+    assert ("lacks rows that are too long (3)" in caplog.text) == is_told
 
 
 def test_full_disk_is_reported_and_the_begin_of_the_predictions_goes(report, tmp_path):

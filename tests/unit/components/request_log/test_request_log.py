@@ -72,8 +72,24 @@ def test_long_row_is_left_out(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(request_log, "MOST_LINE_BYTES", 10)
     log = RequestLog(settings())
     log.write_arrays(7, AT_S, *request(3))
-    assert log.left_out == 3
+    assert log.left_out_counts == {request_log.TOO_LONG: 3}
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("columns", [("fare",), ("other", "fare")])
+def test_row_with_an_infinite_number_is_left_out_and_not_logged_as_missing(settings, tmp_path, columns):
+    told = []
+    log = BackgroundLog(RequestLog(settings(columns=columns)), tell=told.append)
+    inputs, outputs = request(4)
+    inputs["fare"] = np.array([[1.0], [np.inf], [-np.inf], [np.nan]], dtype=np.float32)
+    for _ in range(2):
+        log.add(7, inputs, outputs)
+    log.close()
+    assert [line["fare"] for line in lines(tmp_path)] == [1.0, None] * 2
+    assert told == [
+        "Requests are left out of the log: rows with an infinite number, which JSON has not.",
+        "The log of requests lacks 4 rows.",
+    ]
 
 
 def test_background_log_writes_what_waits_when_it_is_closed(settings, tmp_path):

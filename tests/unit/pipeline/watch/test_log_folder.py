@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import stat
 from pathlib import Path
@@ -56,6 +57,16 @@ def test_request_with_a_time_that_cannot_be_has_that_of_its_file(folder, at_s):
         found = read_requests(logs, {"fare": "float"}, 7)
     assert found.at_ms.tolist()[-1] == 1_795_392_000_000
     assert logs.left_out_counts == {NO_TIME: 1}
+
+
+def test_row_with_an_infinite_number_is_counted_and_not_taken_for_missing(folder):
+    (folder / "b.tfrecord").write_bytes(
+        frame([prediction_log({"fare": [5.0, math.inf], "id": [5, 6]}, [1.0, 1.0])])
+    )
+    with open_logs(folder, ["id", "fare"]) as logs:
+        found = read_requests(logs, {"fare": "float"}, 7)
+    assert found.table["fare"].to_pylist() == [1, 2, 3, 4, 5]
+    assert logs.left_out_counts == {"rows with an infinite number, which JSON has not": 1}
 
 
 def test_folder_without_them_is_as_it_is(folder):
