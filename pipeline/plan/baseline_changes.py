@@ -7,12 +7,14 @@ everyone else. `baselines/<workload>.jsonl` beside the runs records what was cha
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from slipway.components.atomic_file import whole_file
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.resolver_keys import blessed_runs, blessings_of
@@ -98,8 +100,8 @@ def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Base
     """
     with changing_pushes(output, config.name, run_id="baseline"):
         store, blessings = _blessings(config, output)
-        _write(store, retire=blessings, restore=[])
-        _note(config.name, output, "clear", "", reason, retired=[each.uri for each in blessings])
+        with _noted(config.name, output, "clear", "", reason, retired=[each.uri for each in blessings]):
+            _write(store, retire=blessings, restore=[])
     return show_baseline(config.name, output)
 
 
@@ -125,10 +127,10 @@ def set_baseline(config: WorkloadConfig, output: Path, run: RunRecord, *, reason
             raise UsageError(f"The model of run {run.run_id} is gone: {model} was removed.")
         limit = _model_id(own[0])
         later = [each for each in blessings if _model_id(each) > limit]
-        _write(store, retire=later, restore=own)
         before = retired_blessings(output, config.name) - {each.uri for each in own}
         retired = sorted(before | {each.uri for each in later})
-        _note(config.name, output, "set", run.run_id, reason, retired=retired)
+        with _noted(config.name, output, "set", run.run_id, reason, retired=retired):
+            _write(store, retire=later, restore=own)
     return show_baseline(config.name, output)
 
 
@@ -177,11 +179,11 @@ def _changes(output: Path, workload: str) -> list[Change]:
     path = _path(output, workload)
     if not path.is_file():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_bytes().splitlines()
     return [_change(line, f"{path}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
 
 
-def _change(line: str, where: str) -> Change:
+def _change(line: bytes, where: str) -> Change:
     try:
         return typed(Change, json.loads(line))
     except (ValueError, RecursionError) as error:
@@ -194,12 +196,25 @@ def _change(line: str, where: str) -> Change:
     )
 
 
-def _note(
+@contextmanager
+def _noted(
     workload: str, output: Path, action: str, run_id: str, reason: str, *, retired: Iterable[str]
-) -> None:
+) -> Iterator[None]:
+    """Record a change that the block makes: completely or, if it fails or the disk is full, not at all.
+
+    The record is on disk before the block begins, and takes its place once it has ended.
+
+    Raises:
+        UsageError: an earlier record is damaged; the block has not begun.
+        OSError: the record cannot be written; the block has not begun.
+    """
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    change = Change(at, action, run_id, reason, tuple(retired))
+    changes = [*_changes(output, workload), Change(at, action, run_id, reason, tuple(retired))]
     path = _path(output, workload)
     path.parent.mkdir(exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(change)) + "\n")
+    with whole_file(path, survives_power_loss=True) as partial:
+        with partial.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(asdict(each)) + "\n" for each in changes)
+            file.flush()
+            os.fsync(file.fileno())  # where a full disk may show only now
+        yield
