@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.components.metrics.definitions import METRICS, plain_name
+from slipway.components.metrics.better_side import bounds_of_checks, is_lower_better
 
 SHOWN_SLICES = 40
 """The most slices to draw, the worst ones."""
@@ -47,7 +47,7 @@ class SliceChart:
 
     Attributes:
         bars: at most `SHOWN_SLICES`.
-        is_error: whether the highest value is the worst; of metrics of one's own the lowest is taken for it.
+        is_error: whether the highest value is the worst; of metrics of one's own as `is_lower_better` says.
     """
 
     metric: str
@@ -89,13 +89,15 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
     """Chart the first metric other than the number of examples; None if fewer than two slices have it.
 
     Args:
-        provenance: `metrics` overall and `slices` by name, as returned by `collect_provenance`.
+        provenance: `metrics` overall, `slices` by name and the `checks` of `gate`, as returned by
+            `collect_provenance`.
     """
     metric = next((name for name in numbers(provenance.get("metrics")) if name != "example_count"), "")
     slices = provenance.get("slices")
     found = {name: numbers(values) for name, values in slices.items()} if isinstance(slices, Mapping) else {}
-    known = METRICS.get(plain_name(metric))
-    is_error = known is not None and known.better == "lower"
+    gate = provenance.get("gate")
+    checks = gate.get("checks", ()) if isinstance(gate, Mapping) else ()
+    is_error = is_lower_better(metric, bounds_of_checks(checks, metric))
     values = sorted(
         ((each[metric], name) for name, each in found.items() if not math.isnan(each.get(metric, math.nan))),
         key=lambda item: (-item[0] if is_error else item[0], item[1]),

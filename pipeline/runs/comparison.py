@@ -11,9 +11,9 @@ import orjson
 
 from slipway.components.counted_words import counted
 from slipway.components.escaped_text import escaped
+from slipway.components.metrics.better_side import BOUNDS, is_lower_better
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.better_side import BOUNDS, is_lower_better
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.durations import seconds

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from slipway.pipeline.runs.better_side import is_lower_better
+from slipway.components.metrics.better_side import bounds_of_checks, is_lower_better
 from slipway.pipeline.runs.record import VerdictCheck
 
 SEVERITIES = ("FAILED", "warning", "passed")
@@ -36,17 +36,10 @@ def worst_first(
         The sorted names, and the names of the slices that are too small.
     """
     small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
-    sign = -1 if is_lower_better(metric, _bounds(checks, metric)) else 1
+    sign = -1 if is_lower_better(metric, bounds_of_checks(checks, metric)) else 1
 
     def place(name: str) -> tuple[bool, float]:
         value = slices[name].get(metric)
         return name in small, math.inf if value is None or math.isnan(value) else sign * value
 
     return sorted(slices, key=place), small
-
-
-def _bounds(checks: Sequence[VerdictCheck], metric: str) -> set[str]:
-    """Return on which sides of a metric the checks set limits, as `better_side.BOUNDS`."""
-    sides = {"at least": "min", "at most": "max"}
-    words = {" ".join(each["required"].split()[:2]) for each in checks if each["metric"] == metric}
-    return {side for word, side in sides.items() if word in words}

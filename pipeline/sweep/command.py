@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from slipway.components.counted_words import counted
+from slipway.components.metrics.better_side import BOUNDS, is_lower_better
 from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.components.nearest import nearest
 from slipway.components.trainer.devices.evidence import find_evidence
@@ -20,7 +21,6 @@ from slipway.pipeline.engine.scheduler import Hopeless
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
-from slipway.pipeline.runs.better_side import BOUNDS, is_lower_better
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord

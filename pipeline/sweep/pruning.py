@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.event_lines import read_event
+from slipway.components.metrics.better_side import is_lower_better
 from slipway.pipeline.report.artifacts import first_json
-from slipway.pipeline.runs.better_side import is_lower_better
 from slipway.pipeline.runs.comparison import number
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.sweep.record import Sweep, Trial

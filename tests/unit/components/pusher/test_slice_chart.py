@@ -62,6 +62,24 @@ def test_worst_slices_of_an_error_are_those_with_the_highest_value(metric):
     assert (chart.bars[-1].value, chart.order) == (3.0, "the highest first")
 
 
+@pytest.mark.parametrize(
+    ("metric", "required", "worst"),
+    [
+        ("gain", None, "a"),
+        ("my_loss", None, "b"),
+        ("tip/rank_error", None, "b"),
+        ("cost", "at most 0.9", "b"),
+        ("my_loss", "at least 0.1", "a"),
+        ("gain", "at most 0.1 below the baseline, whose value is unknown", "a"),
+    ],
+)
+def test_worst_slice_by_a_metric_of_one_s_own_is_that_of_its_name_or_threshold(metric, required, worst):
+    checks = [{"metric": metric, "required": required}] if required else []
+    slices = {"a": {metric: 0.2}, "b": {metric: 0.8}}
+    chart = slice_chart({"metrics": {metric: 0.5}, "slices": slices, "gate": {"checks": checks}})
+    assert chart.bars[0].name == worst
+
+
 def test_bar_of_a_negative_value_has_no_length():
     chart = slice_chart({"metrics": {"r2": 0.5}, "slices": {"a": {"r2": -1.0}, "b": {"r2": 0.5}}})
     assert [bar.share for bar in chart.bars] == [0.0, 0.5]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from slipway.components.metrics.better_side import is_lower_better
 from slipway.components.metrics.definitions import METRICS, of_output
-from slipway.pipeline.runs.better_side import is_lower_better
 
 
 @pytest.mark.parametrize("metric", METRICS)

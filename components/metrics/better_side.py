@@ -1,6 +1,7 @@
-"""Which side of a metric is better: the one rule of sweeps, comparisons and orders. Pure."""
+"""Which side of a metric is better: the one rule of sweeps, comparisons, orders and model cards. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from slipway.components.metrics.definitions import METRICS, plain_name
 
@@ -25,3 +26,22 @@ def is_lower_better(metric: str, bounds: Collection[str] = ()) -> bool:
         return falls
     # Metrics of one's own are named as in Keras, where a loss or an error should be small.
     return metric.endswith(("loss", "error", "crossentropy"))
+
+
+def bounds_of_checks(checks: Iterable[Mapping[str, Any]], metric: str) -> set[str]:
+    """Return on which sides of a metric the model gate's checks set limits, of `BOUNDS`.
+
+    Args:
+        checks: as in the gate's verdict; `required` is the rule in words.
+    """
+    rules = (str(each.get("required", "")) for each in checks if each.get("metric") == metric)
+    return {side for rule in rules if (side := _side(rule))}
+
+
+def _side(rule: str) -> str:
+    if rule.startswith("at least"):
+        return "min"
+    if not rule.startswith("at most"):
+        return ""
+    # Of a baseline without a value, the rule names the allowed drop: at most 0.1 below the baseline.
+    return "max_drop" if " below " in rule else "max"
