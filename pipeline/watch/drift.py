@@ -16,12 +16,19 @@ class Judged:
 
     Attributes:
         name: the window's first hour or day.
+        last: its last one; empty if it is the first.
         findings: the findings by column; at most one each.
     """
 
     name: str
     rows: int
     findings: Mapping[str, Finding]
+    last: str = ""
+
+    @property
+    def span(self) -> str:
+        """The window's hours or days in words."""
+        return f"{self.name} to {self.last}" if self.last else self.name
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Compares logged requests with the training data by the hour or day, and reports what drifted."""
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
@@ -20,7 +21,9 @@ from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
 from slipway.pipeline.watch.live_metrics import LiveMetric
 from slipway.pipeline.watch.log_folder import Logs, left_out_lines
 from slipway.pipeline.watch.requests import Requests, read_requests
-from slipway.pipeline.watch.windows import By, Window, windows
+from slipway.pipeline.watch.windows import By, Window, after, windows
+
+_AHEAD = "rows dated after the current {}, by another clock"
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Watched:
         not_finite: the number of these rows whose answer is NaN or infinite.
         labelled_left_out: counts of rows with a label that are left out, by reason.
         lacking: how many files lack a column that others have, by column; it is not compared.
+        ahead: how many rows are dated after the current hour or day, by the clocks of those who logged them;
+            they are left out.
     """
 
     request: WatchRequest
@@ -70,6 +75,7 @@ class Watched:
     not_finite: int = 0
     labelled_left_out: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, int] = field(default_factory=dict)
+    ahead: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -91,7 +97,8 @@ class Watched:
     def _of_drift(self) -> str:
         judged = f"the requests to version {self.request.version} of {self.request.workload}"
         if not self.drifted:
-            span = " to ".join(dict.fromkeys([self.windows[0].name, self.windows[-1].name]))
+            newest = self.windows[-1]
+            span = " to ".join(dict.fromkeys([self.windows[0].name, newest.last or newest.name]))
             compared = f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}, {span}"
             return f"Nothing has drifted in {judged}: {compared}."
         since = ", ".join(f"{each.column} {_since(each)}" for each in self.drifted)
@@ -114,7 +121,16 @@ class Watched:
     def left_out_counts(self) -> dict[str, int]:
         """What was left out or is incomplete: counts, by reason in words."""
         lacking = {f"files without {name}, which is not compared": n for name, n in self.lacking.items()}
-        return {**self.request.logs.left_out_counts, **lacking, **self.labelled_left_out}
+        ahead = {_AHEAD.format(self.request.by): self.ahead} if self.ahead else {}
+        return {**self.request.logs.left_out_counts, **lacking, **ahead, **self.labelled_left_out}
+
+    @property
+    def merged(self) -> str:
+        """A sentence about the newest window if it is of several hours or days; otherwise empty."""
+        newest, by = self.windows[-1], self.request.by
+        if not newest.last:
+            return ""
+        return f"The newest rows were judged together, for lack of rows in each {by}: {newest.span}."
 
     def message(self) -> dict[str, object]:
         """Return plain data for notifications, without logged values, which are only for the log's owner."""
@@ -132,7 +148,8 @@ class Watched:
     def text(self) -> str:
         """Return the sentence, each finding with its rows, and what was left out."""
         found = (line for each in self.drifted for line in each.finding.lines())
-        return "\n".join([self.sentence, *found, *left_out_lines(self.left_out_counts)])
+        merged = [self.merged] if self.merged else []
+        return "\n".join([self.sentence, *found, *merged, *left_out_lines(self.left_out_counts)])
 
     def to_json(self) -> dict[str, object]:
         """Return the result as plain data."""
@@ -153,15 +170,25 @@ class Watched:
             "not_finite": self.not_finite,
             "told": self.left_out_counts,
             "windows": [
-                {"begin": each.name, "rows": each.rows, "drifted": sorted(each.findings)}
+                {
+                    "begin": each.name,
+                    "last": each.last or each.name,
+                    "rows": each.rows,
+                    "drifted": sorted(each.findings),
+                }
                 for each in self.windows
             ],
             "limits": asdict(self.request.limits),
         }
 
 
-def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
+def watch(
+    request: WatchRequest, training: SplitStatistics, *, clock: Callable[[], float] = time.time
+) -> Watched:
     """Read and judge the requests.
+
+    Args:
+        clock: seconds since 1970.
 
     Raises:
         UsageError: there are no requests of the version, too few, or they cannot be read.
@@ -169,13 +196,18 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
     training = without_empty_texts(training)
     known = {name: each for name, each in training.features.items() if name not in request.skip}
     kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
-    requests = _of_inputs(read_requests(request.logs, kinds, request.version), request.inputs)
+    everything = read_requests(request.logs, kinds, request.version)
+    # One clock that is ahead would otherwise be the newest window, for as long as it is ahead.
+    dated = everything.dated_before(after(int(clock() * 1000), request.by))
+    ahead = len(everything.table) - len(dated.table)
+    requests = _of_inputs(dated, request.inputs)
     rows = len(requests.table)
     if rows < request.limits.min_rows:
+        besides = f", besides {ahead:,} {_AHEAD.format(request.by)}" if ahead else ""
         raise UsageError(
             f"{request.logs.folder} holds {counted(rows, 'row')} that version {request.version} has "
-            f"answered, too few to judge; data_gate.min_rows is {request.limits.min_rows}.",
-            hint="wait until there are more",
+            f"answered{besides}, too few to judge; data_gate.min_rows is {request.limits.min_rows}.",
+            hint="wait until there are more" + ("; or set the clocks right" if ahead else ""),
         )
     cut = windows(requests.at_ms, request.by)
     judged = tuple(_judged(requests, window, training, request.limits) for window in cut)
@@ -188,6 +220,7 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
         windows=judged,
         drifted=tuple(_with_rows(each, requests, cut[-1]) for each in drifted(judged)),
         lacking=requests.lacking,
+        ahead=ahead,
     )
 
 
@@ -206,7 +239,8 @@ def _judged(requests: Requests, window: Window, training: SplitStatistics, limit
     table = requests.table.take(window.rows)
     own = statistics_of(table)
     now = at_cuts_of(training, table, own)
-    return Judged(window.name, len(window.rows), judge_window(now, own, training, limits))
+    last = window.last if window.last_ms > window.begin_ms else ""
+    return Judged(window.name, len(window.rows), judge_window(now, own, training, limits), last)
 
 
 def _with_rows(found: Drifted, requests: Requests, newest: Window) -> Drifted:

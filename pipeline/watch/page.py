@@ -23,7 +23,7 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class WindowRow:
-    """One window, and the columns that have drifted in it."""
+    """One window, its hours or days in words, and the columns that have drifted in it."""
 
     name: str
     rows: int
@@ -44,6 +44,7 @@ class WatchPage:
     folder: str
     by: str
     least_rows: int
+    merged: str = ""
     left_out: tuple[str, ...] = ()
 
 
@@ -67,13 +68,14 @@ def gather(watched: Watched) -> WatchPage:
         is_right=watched.is_right,
         findings=tuple(map(_finding, watched.drifted)),
         windows=tuple(
-            WindowRow(each.name, each.rows, ", ".join(sorted(each.findings))) for each in watched.windows
+            WindowRow(each.span, each.rows, ", ".join(sorted(each.findings))) for each in watched.windows
         ),
         columns=", ".join(watched.columns),
         not_logged=", ".join(watched.not_logged),
         folder=str(watched.request.logs.folder),
         by=watched.request.by,
         least_rows=LEAST_ROWS,
+        merged=watched.merged,
         left_out=tuple(left_out_lines(watched.left_out_counts)),
     )
 

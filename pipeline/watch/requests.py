@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,15 @@ class Requests:
     file: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
     lacking: Mapping[str, int] = field(default_factory=dict)
+
+    def dated_before(self, end_ms: int) -> "Requests":
+        """Return the rows that were answered before a time."""
+        rows = np.flatnonzero(self.at_ms < end_ms)
+        if len(rows) == len(self.at_ms):
+            return self
+        kept = (each[rows] for each in (self.at_ms, self.file, self.row))
+        at_ms, file, row = kept
+        return replace(self, table=self.table.take(rows), at_ms=at_ms, file=file, row=row)
 
     def showing(self, query: RowQuery, rows: npt.NDArray[np.int64]) -> tuple[SampleRow, ...]:
         """Return up to five of the given rows that show a finding; only the first 200,000 are searched."""

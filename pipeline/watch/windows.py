@@ -21,19 +21,36 @@ class Window:
 
     Attributes:
         begin_ms: the begin of the first hour or day, in milliseconds since 1970.
+        last_ms: that of the last one; several are one window for lack of rows, and may be far apart.
         rows: the row numbers of the requests.
         by: the unit, hours or days.
     """
 
     begin_ms: int
+    last_ms: int
     rows: npt.NDArray[np.int64]
     by: By
 
     @property
     def name(self) -> str:
         """The first hour or day in UTC: `2026-11-24` or `2026-11-24 07:00`."""
-        begin = datetime.fromtimestamp(self.begin_ms / 1000, UTC)
-        return begin.strftime("%Y-%m-%d %H:%M" if self.by == "hour" else "%Y-%m-%d")
+        return named(self.begin_ms, self.by)
+
+    @property
+    def last(self) -> str:
+        """The last hour or day in the same form."""
+        return named(self.last_ms, self.by)
+
+
+def named(begin_ms: int, by: By) -> str:
+    """Return an hour or a day in UTC: `2026-11-24 07:00` or `2026-11-24`."""
+    begin = datetime.fromtimestamp(begin_ms / 1000, UTC)
+    return begin.strftime("%Y-%m-%d %H:%M" if by == "hour" else "%Y-%m-%d")
+
+
+def after(now_ms: int, by: By) -> int:
+    """Return the begin of the hour or day after a time, in milliseconds since 1970."""
+    return (now_ms // _LENGTH_MS[by] + 1) * _LENGTH_MS[by]
 
 
 def windows(at_ms: npt.NDArray[np.int64], by: By) -> list[Window]:
@@ -56,6 +73,8 @@ def windows(at_ms: npt.NDArray[np.int64], by: By) -> list[Window]:
     if len(kept) > 1 and len(order) - kept[-1] < LEAST_ROWS:
         kept.pop()
     return [
-        Window(int(numbers[start]) * _LENGTH_MS[by], order[start:end], by)
+        Window(
+            int(numbers[start]) * _LENGTH_MS[by], int(numbers[end - 1]) * _LENGTH_MS[by], order[start:end], by
+        )
         for start, end in zip(kept, [*kept[1:], len(order)], strict=True)
     ]

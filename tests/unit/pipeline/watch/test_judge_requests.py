@@ -42,6 +42,45 @@ def test_what_drifted_is_reported_since_when_and_with_rows(watch_request, traini
     assert [each["drifted"] for each in told["windows"]] == [[], [], ["fare"], ["fare"]]
 
 
+@pytest.mark.parametrize("rows", [1000, 30])
+def test_rows_dated_in_the_future_are_not_the_newest_and_are_counted(
+    watch_request, training, write_log, rows
+):
+    """Of one server whose clock is wrong: as the newest window, they would be judged in place of today's."""
+    write_log(0)
+    write_log(1, factor=2.0)
+    write_log(400, rows=rows)
+    now_s = 1_795_305_600 + 86_400 * 1.5
+    found = watch(watch_request(), training, clock=lambda: now_s)
+    assert [each.column for each in found.drifted] == ["fare"]
+    assert found.rows == 2000
+    words = f"rows dated after the current day, by another clock ({rows:,})"
+    assert found.text().endswith(f"\nLeft out or incomplete: {words}.")
+    assert {row.file for row in found.drifted[0].finding.rows} == {"requests-1.jsonl"}
+
+
+def test_log_that_is_all_in_the_future_is_not_judged(watch_request, training, write_log):
+    write_log(3)
+    with pytest.raises(
+        UsageError, match=r"holds 0 rows .* besides 1,000 rows dated after .*, too few"
+    ) as found:
+        watch(watch_request(), training, clock=lambda: 1_795_305_600)
+    assert found.value.hint.endswith("set the clocks right")
+
+
+def test_few_newest_rows_are_told_to_be_judged_with_those_of_long_ago(watch_request, training, write_log):
+    write_log(0)
+    write_log(1)
+    write_log(90, rows=3)
+    found = watch(watch_request(), training, clock=lambda: 1_900_000_000)
+    assert found.sentence.endswith("2,003 rows, 2 columns, 2026-11-22 to 2027-02-20.")
+    merged = "The newest rows were judged together, for lack of rows in each day: 2026-11-23 to 2027-02-20."
+    assert found.text().endswith(f"\n{merged}")
+    assert gather(found).windows[-1].name == "2026-11-23 to 2027-02-20"
+    assert gather(found).merged == merged
+    assert [each["last"] for each in found.to_json()["windows"]] == ["2026-11-22", "2027-02-20"]
+
+
 def test_columns_that_are_skipped_or_not_logged_are_not_compared(watch_request, training, write_log):
     write_log(0, factor=2.0)
     found = watch(watch_request(skip={"fare"}), training)

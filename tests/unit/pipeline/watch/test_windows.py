@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from slipway.pipeline.watch.windows import LEAST_ROWS, windows
+from slipway.pipeline.watch.windows import LEAST_ROWS, after, windows
 
 BEGIN_MS = 1_795_305_600_000
 HOUR_MS = 3_600_000
@@ -40,3 +40,16 @@ def test_every_row_is_in_one():
     assert sorted(np.concatenate([each.rows for each in cut])) == list(range(10_000))
     assert all(len(each.rows) >= LEAST_ROWS for each in cut)
     assert all(at[one.rows].max() < at[two.rows].min() for one, two in pairwise(cut))
+
+
+def test_last_hour_or_day_of_a_window_is_known_across_a_gap():
+    at = np.repeat(BEGIN_MS + np.array([0, 1, 90]) * 24 * HOUR_MS, (600, 700, 3))
+    assert [(each.name, each.last) for each in windows(at, "day")] == [
+        ("2026-11-22", "2026-11-22"),
+        ("2026-11-23", "2027-02-20"),
+    ]
+
+
+def test_next_hour_or_day_begins_after_the_current_one():
+    assert after(BEGIN_MS, "hour") == after(BEGIN_MS + HOUR_MS - 1, "hour") == BEGIN_MS + HOUR_MS
+    assert after(BEGIN_MS + 23 * HOUR_MS, "day") == BEGIN_MS + 24 * HOUR_MS
