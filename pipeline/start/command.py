@@ -28,6 +28,7 @@ from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
 from slipway.pipeline.start.notes import (
+    epoch_notes,
     missing_class_notes,
     placeholder_notes,
     second_header_note,
@@ -227,6 +228,7 @@ def new(
     is_csv = table.file_format == "csv"
     told += missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
     told += placeholder_notes([d.facts for d in read], is_csv=is_csv, rewritten=table.value_formats.dates)
+    told += epoch_notes([d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT)])
     told += width_notes(len(used) - 1)
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))

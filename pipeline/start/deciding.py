@@ -262,8 +262,10 @@ def _feature(column: Facts) -> Decision:
         mark = f"{next(iter(column.counts))!s:.40}"
         return _category(column, f"{mark} in {column.present:,} of {column.rows:,} rows, empty in the others")
     if column.moment:
-        words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
-        return Decision(column, Role.MOMENT, f"{words[column.moment]}, split into their parts")
+        words = {"date": "dates", "time": "dates with times"}.get(
+            column.moment, f"{column.moment} since 1970"
+        )
+        return Decision(column, Role.MOMENT, f"{words}, split into their parts")
     if _is_free_text(column):
         read = min(max(column.ngrams, _LEAST_NGRAMS), _MOST_NGRAMS)
         why = f"free text, {column.words:.0f} words on average: its words and word pairs are hashed"

@@ -28,7 +28,13 @@ _NUMBER = re.compile(
 _MOSTLY = 0.9
 # Seconds since 1970, from September 2001 to 2100.
 _EPOCH_SECONDS = (1e9, 4.1e9)
+EPOCH_UNITS = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
+"""The units in which numbers count the time since 1970, with how many of each make a second."""
+# The same of columns whose name does not suggest a time, from 2000 to 2042. Seconds may be anything then.
+_LIKELY_SECONDS = (9.4e8, 2.3e9)
+_LEAST_LIKELY = 20
 _TIME_WORDS = ("time", "date", "_at", "_ts")
+_TIME_END = re.compile(r"[a-z](At|Ts|TS)$")
 _MOST_VALUES = 1000
 _NINES = re.compile(r"9{2,}(\.9+)?")
 # A number that means a missing value recurs, and other numbers occur beside it.
@@ -69,8 +75,8 @@ class Facts:
         units: the units of a text of numbers in several units, such as kg and lb.
         is_of_two_kinds: whether the texts are numbers, some with a decimal point and some with a comma.
         ngrams: the 99% quantile of the number of words and word pairs in a text.
-        moment: "date", "time" (a date with a time of day) or "seconds" (since 1970) if the column holds
-            points in time, else "".
+        moment: "date", "time" (a date with a time of day) or one of `EPOCH_UNITS` (since 1970) if the column
+            holds points in time, else "".
         longest: the greatest number of values in a row. Above 1, the column holds lists: `distinct`, `counts`
             and all that follows are about their values, and a row without a value is missing.
         values_per_row: for lists, the 99% quantile of the number of values in a row.
@@ -317,7 +323,22 @@ def _moment_of_texts(counts: Counter[str]) -> str:
 
 
 def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:
-    """Return "seconds" if the numbers may be seconds since 1970 and the name suggests a time, else ""."""
-    if not len(found) or not any(word in f"_{name.lower()}" for word in _TIME_WORDS):
+    """Return the unit if the numbers may be times since 1970 and the name suggests a time, else ""."""
+    is_named = any(word in f"_{name.lower()}" for word in _TIME_WORDS) or _TIME_END.search(name)
+    return _epoch_unit(found, _EPOCH_SECONDS) if len(found) and is_named else ""
+
+
+def _epoch_unit(found: npt.NDArray[np.float64], seconds: tuple[float, float]) -> str:
+    """Return the unit in which all of the ascending numbers lie between two times since 1970; else ""."""
+    low, high = seconds
+    units = (unit for unit, many in EPOCH_UNITS.items() if low * many <= found[0] <= found[-1] <= high * many)
+    return next(units, "")
+
+
+def likely_epoch_unit(column: Facts) -> str:
+    """Return the unit in which whole numbers may be times since 1970 although their name does not say so."""
+    is_whole = column.kind == "int" or column.is_whole
+    if not is_whole or column.moment or column.is_list or column.distinct < _LEAST_LIKELY:
         return ""
-    return "seconds" if _EPOCH_SECONDS[0] <= found[0] and found[-1] <= _EPOCH_SECONDS[1] else ""
+    unit = _epoch_unit(np.array([column.least, column.greatest]), _LIKELY_SECONDS)
+    return "" if unit == "seconds" else unit

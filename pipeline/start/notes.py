@@ -4,6 +4,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.escaped_text import short
-from slipway.pipeline.start.facts import Facts
+from slipway.pipeline.start.facts import EPOCH_UNITS, Facts, likely_epoch_unit
 from slipway.pipeline.start.value_formats import MISSING_WORDS
 
 _LEAST_CLASSES = 2
@@ -130,6 +131,26 @@ def placeholder_notes(
         for column in columns
         if column.missing_value_placeholders
     ]
+
+
+def epoch_notes(columns: Sequence[Facts]) -> list[str]:
+    """Return a note for each column whose numbers may be times, which only its name would tell.
+
+    Args:
+        columns: those that are treated as numbers.
+    """
+    return [
+        f"{column.name} may hold {unit} since 1970, {_day(column.least, unit)} to "
+        f"{_day(column.greatest, unit)}; its name does not say so, and they are treated as numbers. If they "
+        f"are times, call the column {column.name}_time and start again: then it gives months, days of the "
+        "week and hours, and may split the rows by time."
+        for column in columns
+        if (unit := likely_epoch_unit(column))
+    ]
+
+
+def _day(number: float, unit: str) -> str:
+    return datetime.fromtimestamp(number / EPOCH_UNITS[unit], UTC).strftime("%Y-%m-%d")
 
 
 def missing_class_notes(label: Facts, *, is_csv: bool) -> list[str]:

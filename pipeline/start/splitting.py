@@ -28,7 +28,9 @@ _GROUP_NAME = re.compile(
     r"|[a-z](Id|ID|Nr|No)$",
     re.IGNORECASE,
 )
-_TIME_NAME = re.compile(r"date|time|day|month|week|timestamp|(^|_)(at|ts)$", re.IGNORECASE)
+_TIME_NAME = re.compile(
+    r"date|time|day|month|week|timestamp|(^|_)(at|ts)$|(?-i:[a-z](At|Ts|TS)$)", re.IGNORECASE
+)
 _NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
 _LEAST_MOMENTS = 20
 _SORTED_SHARE = 0.99

@@ -15,7 +15,7 @@ from slipway.components.data_profile.columns import is_missing
 from slipway.pipeline.config import DataConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role
-from slipway.pipeline.start.facts import Facts
+from slipway.pipeline.start.facts import EPOCH_UNITS, Facts
 from slipway.pipeline.start.reading import Table
 from slipway.pipeline.start.rendering import line, workload_files
 from slipway.pipeline.start.splitting import Split
@@ -160,7 +160,8 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "series": plan.with_role(Role.SERIES),
         "dates": [d for d in moments if d.facts.moment in ("date", "time")],
         "times": any(d.facts.moment == "time" for d in moments),
-        "seconds": [d for d in moments if d.facts.moment == "seconds"],
+        "seconds": [d for d in moments if d.facts.moment in EPOCH_UNITS],
+        "units": EPOCH_UNITS,
         "maybe_nan": [
             d for d in features if d.facts.missing and d.facts.kind == "float" and not d.facts.is_list
         ],

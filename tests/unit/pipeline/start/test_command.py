@@ -633,6 +633,21 @@ def _preprocessing(root):
     return module
 
 
+def test_milliseconds_since_1970_are_times_if_the_name_says_so_and_else_a_question(root):
+    def moment(row):
+        return 1_700_000_000_123 + row * 3_600_000
+
+    _write(root, {"createdAt": moment, "opened": moment, "churned": COLUMNS["churned"]})
+    begun = _begin(root)
+    reasons = {each.facts.name: each.why for each in begun.plan.decisions}
+    assert reasons["createdAt"] == "milliseconds since 1970, split into their parts"
+    assert begun.split.by == {"time": "createdAt", "starts": {"train": None, "eval": moment(200)}}
+    told = "opened may hold milliseconds since 1970, 2023-11-14 to 2023-11-27; its name does not say so"
+    assert told in begun.text().replace("\n", " ")
+    assert _preprocessing(root).SECONDS == {"createdat": ("createdAt", 1000)}
+    load_workload(root / "workloads/customers/workload.yaml", root=root)
+
+
 @pytest.mark.parametrize(("rows", "filled", "presence"), [(60, 4, (0.0, 0)), (3000, 600, (0.1, 1))])
 def test_so_few_values_that_a_split_may_have_none_by_chance_are_not_asked_for(root, rows, filled, presence):
     _write(root, {**COLUMNS, "fax": lambda row: row % 7 + 0.5 if row < filled else ""}, rows=rows)

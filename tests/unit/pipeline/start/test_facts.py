@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.facts import facts_of, likely_epoch_unit
 
 
 def _texts(*values):
@@ -63,12 +63,32 @@ def test_texts_are_dates_only_where_all_of_them_are(values, moment):
     [
         ("trip_start_timestamp", [1.4e9, 1.5e9], "seconds"),
         ("created_at", [1.4e9], "seconds"),
+        ("createdAt", [1.4e12, 1.5e12], "milliseconds"),
+        ("event_ts", [1.4e15, 1.5e15], "microseconds"),
+        ("timestamp", [1.4e18, 1.5e18], "nanoseconds"),
+        ("timestamp", [1.4e9, 1.5e12], ""),
+        ("combats", [1.4e12], ""),
         ("population", [1.4e9], ""),
         ("timestamp", [5, 17], ""),
     ],
 )
 def test_numbers_are_moments_only_where_name_and_range_agree(name, values, moment):
     assert facts_of(name, "int", _numbers(*values)).moment == moment
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "unit"),
+    [
+        ("created", 1_700_000_000_000, "milliseconds"),
+        ("created", 1_700_000_000_000_000, "microseconds"),
+        ("created", 1_700_000_000, ""),  # may be anything, such as telephone numbers
+        ("ean", 4_006_381_333_931, ""),
+        ("created_time", 1_700_000_000_000, ""),  # it is known to be one
+    ],
+)
+def test_numbers_with_another_name_may_be_moments(name, first, unit):
+    assert likely_epoch_unit(facts_of(name, "int", _numbers(*range(first, first + 20)))) == unit
+    assert likely_epoch_unit(facts_of(name, "int", _numbers(*range(first, first + 19)))) == ""
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from slipway.pipeline.start.facts import facts_of
-from slipway.pipeline.start.notes import missing_class_notes, second_header_note, totals_note
+from slipway.pipeline.start.notes import epoch_notes, missing_class_notes, second_header_note, totals_note
 
 SOLD = np.arange(1.0, 40.0)
 
@@ -140,3 +140,10 @@ def test_classes_that_are_words_for_no_value_are_told():
 @pytest.mark.parametrize("texts", [("yes", "no"), ("x", "-"), ("yes", "NA"), ("low", "high", "not known")])
 def test_other_classes_are_classes(texts):
     assert _classes(*texts) == []
+
+
+def test_numbers_that_may_be_times_are_told_with_the_days_and_a_name():
+    numbers = np.arange(1.7e15, 1.7e15 + 20 * 8.64e10, 8.64e10)
+    [note] = epoch_notes([facts_of("seen", "int", numbers), facts_of("sold", "int", SOLD)])
+    assert note.startswith("seen may hold microseconds since 1970, 2023-11-14 to 2023-12-03; its name")
+    assert "call the column seen_time" in note
