@@ -66,6 +66,9 @@ def require_evaluation(examples: int, *, needed: int) -> None:
 def padding_advice(batch_size: int, *, replicas: int) -> str:
     """Describe the work that a TPU would waste for the size of the batch; "" if below `WORTH_TELLING`.
 
+    It is the most that can be: the compiler may lay out a matrix so that it needs less padding, and a step
+    of few examples takes as long as its weights take to be read, however many of its rows are padding.
+
     Args:
         batch_size: a multiple of `replicas`.
         replicas: cores that the batch is divided among.
@@ -77,6 +80,7 @@ def padding_advice(batch_size: int, *, replicas: int) -> str:
     if share < WORTH_TELLING:
         return ""
     return (
-        f"{each} examples a core are padded to {padded}, {share:.0%} in vain; "
+        f"{each} examples a core are padded to {padded}, up to {share:.0%} of the work on them in vain "
+        "(less of the time of a step that waits for its weights); "
         f"best is train.batch_size {padded * replicas}"
     )

@@ -9,6 +9,9 @@ from slipway.components.trainer.global_batch import (
     require_evaluation,
 )
 
+# Of a step that is bound by reading its weights, the padding costs no time.
+IN_VAIN = "on them in vain (less of the time of a step that waits for its weights)"
+
 
 @pytest.mark.parametrize(
     ("batch_size", "replicas", "hosts", "words", "hint"),
@@ -40,10 +43,12 @@ def test_eval_split_that_makes_no_batch_is_refused_with_the_number_that_would():
         (1024, ""),  # 128 a core
         (64, ""),  # 8 a core
         (1000, ""),  # 125 a core: 2% in vain
-        (968, "121 examples a core are padded to 128, 5% in vain; best is train.batch_size 1024"),
-        (80, "10 examples a core are padded to 16, 38% in vain; best is train.batch_size 128"),
-        (1040, "130 examples a core are padded to 256, 49% in vain; best is train.batch_size 2048"),
+        (968, "121 examples a core are padded to 128, up to 5% of the work; best is train.batch_size 1024"),
+        (80, "10 examples a core are padded to 16, up to 38% of the work; best is train.batch_size 128"),
+        (1040, "130 examples a core are padded to 256, up to 49% of the work; best is train.batch_size 2048"),
     ],
 )
 def test_padding_is_reported_in_numbers(batch_size, advice):
-    assert padding_advice(batch_size, replicas=8) == advice
+    found = padding_advice(batch_size, replicas=8)
+    assert found.replace(f" {IN_VAIN}", "") == advice
+    assert (IN_VAIN in found) is bool(advice)
