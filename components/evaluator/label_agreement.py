@@ -5,6 +5,7 @@ logarithm, other classes) their metrics are those of two tasks, and a change bet
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ MOST_OF_WHOLE_NUMBERS = 0.05
 """Of whole numbers, the largest mean square of the difference as a share of the label's variance: one row in
 a hundred may be on the other side of a mean that has moved."""
 
+_MOST_CELLS = 2**18
+"""The most numbers that are compared at once, in several copies of 8 bytes each."""
 _ROUNDING = 1e-13  # of the mean square: squared, what float32 rounds off
 _EXAMPLE_DIGITS = 6
 
@@ -52,19 +55,21 @@ class LabelAgreement:
             candidate: with the weights of the rows; of a row that weighs nothing the label does not count.
             baseline: the same rows.
         """
-        ours, theirs = (
-            with_labels_that_count(each).labels.astype(np.float64) for each in (candidate, baseline)
-        )
         if self._of_classes and min(candidate.answers.shape[1], baseline.answers.shape[1]) > 1:
-            our_class, their_class = _class_of(ours), _class_of(theirs)
+            our_class, their_class = _classes_of(candidate), _classes_of(baseline)
             if our_class is not None and their_class is not None:
                 both = np.stack([our_class, their_class], axis=1)
                 pairs, many = np.unique(both[np.isfinite(both).all(axis=1)], axis=0, return_counts=True)
                 self._classes.update(dict(zip(map(tuple, pairs.tolist()), many.tolist(), strict=True)))
                 return
-        if ours.shape != theirs.shape:
-            self._widths.add((ours.shape[1], theirs.shape[1]))
+        widths = candidate.labels.shape[1], baseline.labels.shape[1]
+        if len(set(widths)) > 1:
+            self._widths.add(widths)
             return
+        for ours, theirs in zip(_parts(candidate), _parts(baseline), strict=True):
+            self._add_numbers(ours, theirs)
+
+    def _add_numbers(self, ours: Array, theirs: Array) -> None:
         known = np.isfinite(ours) & np.isfinite(theirs)
         if not known.any():
             return
@@ -119,6 +124,27 @@ class LabelAgreement:
         if others > MOST_DIFFERENCE * rows:
             return f"{others / rows:.1%} of the rows of the eval split are in no class that both have"
         return ""
+
+
+def _parts(judged: Judged) -> Iterator[Array]:
+    """Yield the labels that count, float64 [rows, values], a few rows at a time: a label may be an image."""
+    rows, width = judged.labels.shape
+    for start in range(0, rows, at_once := max(_MOST_CELLS // max(width, 1), 1)):
+        part = slice(start, start + at_once)
+        weights = None if judged.weights is None else judged.weights[part]
+        few = Judged(judged.labels[part], judged.answers[part], weights)
+        yield with_labels_that_count(few).labels.astype(np.float64)
+
+
+def _classes_of(judged: Judged) -> Array | None:
+    """Return the class of each row, [rows]; None: the labels are no classes."""
+    found = []
+    for labels in _parts(judged):
+        classes = _class_of(labels)
+        if classes is None:
+            return None
+        found.append(classes)
+    return np.concatenate(found) if found else np.zeros(0)
 
 
 def _class_of(labels: Array) -> Array | None:

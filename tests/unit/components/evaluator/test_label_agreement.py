@@ -1,7 +1,10 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.evaluator import label_agreement
 from slipway.components.evaluator.judged import Judged
 from slipway.components.evaluator.label_agreement import LabelAgreement
 
@@ -122,3 +125,31 @@ def test_number_of_another_unit_is_seen_beside_larger_ones():
     agreement(ours, ours, answers=2).require("both")
     with pytest.raises(ComponentError, match="another label"):
         agreement(ours, theirs, answers=2).require("both")
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(64)])
+def test_labels_as_large_as_images_are_compared_a_few_rows_at_a_time(monkeypatch, weights):
+    monkeypatch.setattr(label_agreement, "_MOST_CELLS", 2000)
+    images = np.random.default_rng(2).random((64, 2000), np.float32)
+    ours, theirs = (Judged(each, each, weights) for each in (images, images * 2))
+    found = LabelAgreement(of_classes=True)
+    tracemalloc.start()
+    try:
+        found.add(ours, theirs)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < images.nbytes, "before, eight times the labels as float64"
+    with pytest.raises(ComponentError, match="in a row of the eval split where the candidate's is"):
+        found.require("image")
+
+
+@pytest.mark.parametrize("cells", [1, 7, 10**6])
+def test_labels_agree_or_not_however_many_rows_are_compared_at_once(monkeypatch, cells):
+    monkeypatch.setattr(label_agreement, "_MOST_CELLS", cells)
+    agreement(CENTS[:90], CENTS[:90]).require("fare")
+    one_hot = np.eye(3)[np.arange(90) % 3]
+    agreement(one_hot, one_hot[:, ::-1], answers=3).require("class")
+    for ours, theirs, answers in ((CENTS[:90], CENTS[:90] / 100, 1), (one_hot, one_hot[::2].repeat(2, 0), 3)):
+        with pytest.raises(ComponentError, match="another label"):
+            agreement(ours, theirs, answers=answers).require("fare")
