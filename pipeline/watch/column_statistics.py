@@ -46,7 +46,7 @@ def at_cuts_of(training: SplitStatistics, table: pa.Table, own: SplitStatistics)
     def cut(feature: FeatureStatistics) -> FeatureStatistics:
         then = training.features.get(feature.name)
         if feature.distribution is None or then is None or then.distribution is None:
-            return feature
+            return feature  # without a distribution, no number of it is finite
         values = np.sort(_numbers(table[feature.name]))
         return replace(feature, distribution=counted_at(then.distribution, values))
 
@@ -84,13 +84,14 @@ def _of_column(name: str, column: pa.ChunkedArray) -> FeatureStatistics:
         present=len(values),
         values=known,
     )
-    if not len(values):
+    finite = values[np.isfinite(_as_written(column))]
+    if not len(finite):
         return base
     return replace(
         base,
         min=float(values.min()),
         max=float(values.max()),
-        mean=float(values.mean()),
+        mean=float(finite.mean()),
         distribution=Distribution(points=np.quantile(values, _DECILES), below=_DECILES),
     )
 
@@ -114,6 +115,14 @@ def _of_texts(name: str, column: pa.ChunkedArray) -> FeatureStatistics:
 
 
 def _numbers(column: pa.ChunkedArray) -> Floats:
-    """Return the finite values of a column."""
+    """Return the values of a column. Infinite ones count as the least and the greatest of the others, as in
+    the training data's statistics; they are no missing values."""
+    values = _as_written(column)
+    finite = values[np.isfinite(values)]
+    return np.clip(values, finite.min(), finite.max()) if 0 < len(finite) < len(values) else values
+
+
+def _as_written(column: pa.ChunkedArray) -> Floats:
+    """Return the values of a column without NaN, which is none."""
     values: Floats = column.drop_null().to_numpy().astype(np.float64)
-    return values[np.isfinite(values)]
+    return values[~np.isnan(values)]

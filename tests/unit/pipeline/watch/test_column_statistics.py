@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from slipway.components.data_gate.rules.distances import jensen_shannon
-from slipway.components.data_gate.statistics import Distribution
+from slipway.components.data_gate.statistics import Distribution, SplitStatistics
 from slipway.pipeline.watch.column_statistics import MOST_TEXTS, at_cuts_of, counted_at, statistics_of
 
 DECILES = np.linspace(0, 1, 11)
@@ -12,9 +14,23 @@ DECILES = np.linspace(0, 1, 11)
 def test_numbers_have_their_deciles_and_what_is_missing():
     column = pa.array([1.0, 2.0, 3.0, None, np.nan, np.inf], pa.float32())
     found = statistics_of(pa.table({"x": column})).features["x"]
-    assert (found.kind, found.rows, found.present, found.missing) == ("float", 6, 3, 3)
+    assert (found.kind, found.rows, found.present, found.missing) == ("float", 6, 4, 2)
     assert (found.min, found.max, found.mean) == (1, 3, 2)
-    assert found.distribution.points[5] == 2
+    assert found.distribution.points[5] == 2.5
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_infinite_numbers_are_the_greatest_or_least_of_the_others_and_not_missing(sign):
+    """As the training data's statistics count them: as missing, they would seem a rise of missing values."""
+    some = statistics_of(pa.table({"x": [1.0, 2.0, sign * np.inf, sign * np.inf]})).features["x"]
+    assert (some.missing, some.min, some.max) == (0, 1, 2)
+    assert some.distribution.points[5] == (2 if sign > 0 else 1)
+    table = pa.table({"x": [1.0, sign * np.inf]})
+    then = replace(some, distribution=Distribution(DECILES, DECILES))
+    cut = at_cuts_of(SplitStatistics(4, {"x": then}), table, statistics_of(table)).features["x"]
+    assert np.isfinite(cut.distribution.points).all()
+    only = statistics_of(pa.table({"x": [sign * np.inf]})).features["x"]
+    assert (only.present, only.missing, only.distribution) == (1, 0, None)
 
 
 def test_texts_are_counted():
