@@ -156,7 +156,10 @@ class Reader:
                 if missing := takes.missing(names):
                     raise takes.error(file.name, missing)
                 # As text, so that no row is rejected for an id that looks different from those in training.
-                passed = {name: ColumnType.TEXT for name in self.pass_through if name in names}
+                # Of JSON Lines, later objects may have others than those that the names are of.
+                may_have_more = self.options.format == "jsonl"
+                there = [name for name in self.pass_through if may_have_more or name in names]
+                passed = dict.fromkeys(there, ColumnType.TEXT)
                 columns = passed | columns
             taken = {name: unit for name, unit in self.units.items() if name in self.columns}
             for found in example_rows(file, self.options, columns, known=self.schema, units=taken):

@@ -225,6 +225,15 @@ def test_later_file_without_a_column_is_refused_where_it_is_read(read):
         read("")
 
 
+def test_column_that_only_later_objects_have_is_copied_to_the_predictions(read):
+    """Objects without it come first: the names are those of the head of a file."""
+    row = '{"Area m²": 80, "rooms": 3, "city": "Ulm"%s}\n'
+    content = row % "" * 20 + row % ', "id": "p7"'
+    found = read(content, "b.jsonl", pass_through=("id",), format="jsonl", block_bytes=64)
+    records = [record for rows in found for record in rows.records]
+    assert [b"p7" in record for record in records] == [False] * 20 + [True]
+
+
 def test_column_of_empty_cells_is_read_as_it_is_written(read):
     [rows] = read("Area m²,rooms,city\n,3,\n")
     assert (len(rows.records), rows.rejects) == (1, [])
