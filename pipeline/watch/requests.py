@@ -187,7 +187,9 @@ def _of_version(
         own, whole = _read(file, _OWN), None
     rows = np.flatnonzero(pc.equal(own[VERSION], version).fill_null(False))
     versions = set(pc.unique(own[VERSION]).drop_null().to_pylist())
-    return _read(file, types, only=rows) if whole is None else whole.take(rows), rows, versions
+    chosen = whole.take(rows) if whole is not None else _read(file, types, only=rows)
+    # Nothing is left of a file that was removed meanwhile.
+    return chosen, rows[: len(chosen)], versions
 
 
 def _read(

@@ -129,6 +129,24 @@ def test_file_that_is_removed_meanwhile_is_left_out(write_log, monkeypatch, name
     assert len(read_requests(Logs.of(folder), KINDS, 7).table) == 3
 
 
+def test_file_that_is_removed_between_two_looks_has_no_rows(tmp_path, monkeypatch):
+    """Its rows would be missing among those of the other files, whose numbers then belong to others."""
+    line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7}
+    for name, fares in (("a", [1.5, "x"]), ("b", [2.5])):
+        rows = ({**line, "fare": fare, "logged_version": 8 if fare == "x" else 7} for fare in fares)
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = module._read
+
+    def removed(file, types, *, only=None):
+        if only is not None:
+            file.unlink()
+        return read(file, types, only=only)
+
+    monkeypatch.setattr(module, "_read", removed)
+    found = read_requests(Logs.of(tmp_path), {"fare": "float"}, 7)
+    assert (found.table["fare"].to_pylist(), found.file.tolist(), found.row.tolist()) == ([2.5], [1], [0])
+
+
 def test_rows_that_show_a_finding_are_found(write_log):
     found = read_requests(Logs.of(write_log(0, rows=100)), KINDS, 7)
     rows = found.showing(RowQuery("company", values=("B",)), np.arange(100))
