@@ -202,7 +202,7 @@ def watch(
     ahead = len(everything.table) - len(dated.table)
     requests = _of_inputs(dated, request.inputs)
     rows = len(requests.table)
-    if rows < request.limits.min_rows:
+    if rows < max(request.limits.min_rows, 1):
         besides = f", besides {ahead:,} {_AHEAD.format(request.by)}" if ahead else ""
         raise UsageError(
             f"{request.logs.folder} holds {counted(rows, 'row')} that version {request.version} has "

@@ -59,12 +59,14 @@ def test_rows_dated_in_the_future_are_not_the_newest_and_are_counted(
     assert {row.file for row in found.drifted[0].finding.rows} == {"requests-1.jsonl"}
 
 
-def test_log_that_is_all_in_the_future_is_not_judged(watch_request, training, write_log):
+@pytest.mark.parametrize("min_rows", [20, 0])
+def test_log_that_is_all_in_the_future_is_not_judged(watch_request, training, write_log, min_rows):
     write_log(3)
+    watched = replace(watch_request(), limits=Limits(min_rows=min_rows))
     with pytest.raises(
         UsageError, match=r"holds 0 rows .* besides 1,000 rows dated after .*, too few"
     ) as found:
-        watch(watch_request(), training, clock=lambda: 1_795_305_600)
+        watch(watched, training, clock=lambda: 1_795_305_600)
     assert found.value.hint.endswith("set the clocks right")
 
 
