@@ -8,6 +8,24 @@ from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
 
 
+def boolean_columns(file: InputFile, options: Options) -> frozenset[str]:
+    """Return the columns that hold true and false as such; for JSON Lines, those in its first 4 MB.
+
+    Args:
+        file: a CSV, JSON Lines or Parquet file; a CSV has only texts.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    if options.format == "jsonl":
+        return json_lines.first_booleans(file, options)
+    if options.format == "parquet":
+        from slipway.components.ingest.parquet_table import boolean_columns as of_parquet
+
+        return of_parquet(file)
+    return frozenset()
+
+
 def column_names(file: InputFile, options: Options) -> tuple[str, ...]:
     """Return the columns of a file; for JSON Lines, whose objects may differ, the keys in its first 4 MB.
 

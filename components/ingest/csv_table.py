@@ -356,7 +356,7 @@ class _Table:
 
     def _with_nulls(self, column: str, cells: pa.Array) -> pa.Array:
         nulls = self._options.null_values
-        if not nulls or not (self._options.nulls_in_all_columns or column in self._notations):
+        if not nulls or not (self._options.follows_csv or column in self._notations):
             return cells
         return pc.if_else(pc.is_in(cells, value_set=pa.array(nulls, pa.string())), "", cells)
 

@@ -94,6 +94,14 @@ def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
     raise _no_row(file, first)
 
 
+def first_booleans(file: InputFile, options: Options) -> frozenset[str]:
+    """Return the keys with true or false in the first block of a file that holds an object."""
+    for _, rows, _ in _read_lines(file, options):
+        if rows:
+            return frozenset(key for _, _, row in rows for key, value in row.items() if type(value) is bool)
+    return frozenset()
+
+
 def scan_lines(file: InputFile, options: Options) -> Iterator[Records]:
     """Return the lines of a file or its part, in blocks."""
     begin, end, line = (file.part.begin, file.part.end, file.part.line) if file.part else (0, None, 1)

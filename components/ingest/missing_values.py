@@ -30,7 +30,7 @@ class MissingValues:
     @classmethod
     def of(cls, options: Options) -> "MissingValues":
         """Return the values that are missing in every column: none unless a CSV's rule applies."""
-        if not options.nulls_in_all_columns:
+        if not options.follows_csv:
             return cls()
         found = (_number(text) for text in options.null_values)
         return cls(frozenset(("", *options.null_values)), frozenset(n for n in found if n is not None))

@@ -55,8 +55,8 @@ class Options:
         limits: the limits of the source while it is read.
         block_bytes: the number of bytes to read at a time.
         inferred_blocks: the number of blocks of a CSV to infer its types from; 0: all.
-        null_values_as: the format by whose rule `null_values` apply; "": by that of `format`. Only `predict`
-            sets it, for files of another format than those that the model was trained on.
+        trained_as: the format of the files that a model was trained on, by whose rule `null_values` apply;
+            "": that of these files. Only `predict` sets it, for files of another format.
     """
 
     format: str = setting(
@@ -122,7 +122,7 @@ class Options:
     limits: SourceLimits = field(default_factory=SourceLimits)
     block_bytes: int = 4 * MEBIBYTE
     inferred_blocks: int = 0
-    null_values_as: str = ""
+    trained_as: str = ""
 
     def __post_init__(self) -> None:
         """Check that the class of an image gets a feature of its own.
@@ -142,7 +142,7 @@ class Options:
         return {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in asdict(self).items()
-            if key != "null_values_as"
+            if key != "trained_as"
         }
 
     @classmethod
@@ -154,9 +154,9 @@ class Options:
         return cls(**{**values, "limits": SourceLimits(**plain["limits"])})
 
     @property
-    def nulls_in_all_columns(self) -> bool:
+    def follows_csv(self) -> bool:
         """Whether `null_values` apply to every column, not only to those of `numbers` and `dates`."""
-        return (self.null_values_as or self.format) == "csv"
+        return (self.trained_as or self.format) == "csv"
 
     @property
     def split_column(self) -> str | None:

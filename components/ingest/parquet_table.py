@@ -53,6 +53,15 @@ def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(each.name for each in fields if each.name not in nested), nested
 
 
+def boolean_columns(file: InputFile) -> frozenset[str]:
+    """Return the columns of true and false.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    return frozenset(each.name for each in _open(file).schema_arrow if pa.types.is_boolean(each.type))
+
+
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
     """Return the columns of a file with the types of its schema; a type in `known` takes precedence.
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
-from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.column_names import column_names
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.column_names import boolean_columns, column_names
 from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.options import Options
@@ -155,6 +155,7 @@ class Reader:
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
                 if missing := takes.missing(names):
                     raise takes.error(file.name, missing)
+                self._check_booleans(file)
                 # As text, so that no row is rejected for an id that looks different from those in training.
                 # Of JSON Lines, later objects may have others than those that the names are of.
                 may_have_more = self.options.format == "jsonl"
@@ -165,6 +166,22 @@ class Reader:
             for found in example_rows(file, self.options, columns, known=self.schema, units=taken):
                 rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
                 yield Rows(found.records, found.rows, rejects)
+
+    def _check_booleans(self, file: InputFile) -> None:
+        """Refuse true and false for texts: which ones they were in training, True or yes, is not known.
+
+        Raises:
+            InputError: a column of texts holds them, in a file of another format than in training.
+        """
+        if not self.options.trained_as:
+            return
+        texts = [name for name, kind in self.columns.items() if kind == ColumnType.TEXT]
+        held = boolean_columns(file, self.options)
+        if found := [name for name in texts if name in held]:
+            raise InputError(
+                f"{file.name}: column {found[0]!r} holds true and false, and the model was trained on texts",
+                hint="write the texts that it had in training, such as 'True' and 'False'",
+            )
 
 
 def predict(
@@ -384,7 +401,7 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
     return Options(
         format=file_format,
         null_values=own.null_values,
-        null_values_as=own.format,
+        trained_as=own.format,
         types=own.types,
         numbers=own.numbers,
         dates=own.dates,

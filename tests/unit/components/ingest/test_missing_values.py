@@ -9,7 +9,7 @@ import pytest
 from slipway.components.ingest.missing_values import MissingValues
 from slipway.components.ingest.options import Options
 
-AS_IN_A_CSV = Options(format="parquet", null_values=("NA", "-999", "nan", "0.5"), null_values_as="csv")
+AS_IN_A_CSV = Options(format="parquet", null_values=("NA", "-999", "nan", "0.5"), trained_as="csv")
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_values_of_rows_are_missing_by_the_same_rule():
 
 
 def test_rule_of_another_format_is_no_setting_of_an_ingest():
-    assert "null_values_as" not in AS_IN_A_CSV.to_json()
+    assert "trained_as" not in AS_IN_A_CSV.to_json()

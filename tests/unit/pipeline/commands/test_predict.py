@@ -10,6 +10,7 @@ import pytest
 
 from slipway.components.errors import SlipwayError
 from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.column_names import boolean_columns
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.options import Options
@@ -223,6 +224,20 @@ def test_later_file_without_a_column_is_refused_where_it_is_read(read):
         read("Area m2,rooms,city\n80,3,Ulm\n")
     with pytest.raises(InputError, match=r"b\.csv is empty"):
         read("")
+
+
+def test_true_and_false_are_not_taken_for_texts_that_no_training_had(read, tmp_path):
+    """A CSV has True or yes, as text; JSON Lines would give true, and Parquet 1."""
+    row = '{"Area m²": 80, "rooms": 3, "city": true, "id": false}\n'
+    for trained_as in ("csv", "parquet"):
+        with pytest.raises(InputError, match="column 'city' holds true and false, and the model was trained"):
+            read(row, "b.jsonl", format="jsonl", trained_as=trained_as)
+    read(row, "b.jsonl", format="jsonl")
+    read(row.replace("true", '"true"'), "b.jsonl", format="jsonl", trained_as="csv", pass_through=("id",))
+    pq.write_table(pa.table({"city": [True], "rooms": [True], "id": ["a"]}), tmp_path / "c.parquet")
+    file = InputFile("c.parquet", tmp_path / "c.parquet")
+    assert boolean_columns(file, Options(format="parquet")) == {"city", "rooms"}
+    assert boolean_columns(file, Options()) == set()
 
 
 def test_column_that_only_later_objects_have_is_copied_to_the_predictions(read):
