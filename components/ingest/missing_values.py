@@ -6,7 +6,7 @@ read here as those of a CSV, where a number is missing if its text is.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -66,7 +66,7 @@ class MissingValues:
         return type(value) in (int, float) and value in self.numbers
 
 
-def _is_in(values: pa.Array, wanted: list[object], kind: pa.DataType) -> pa.Array | None:
+def _is_in(values: pa.Array, wanted: Sequence[object], kind: pa.DataType) -> pa.Array | None:
     return pc.is_in(values, value_set=pa.array(wanted, kind)) if wanted else None
 
 

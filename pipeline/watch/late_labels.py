@@ -30,6 +30,8 @@ _SHOWN = 60
 _BLOCK_BYTES = 1 << 20
 # From here on, float32 cannot tell whole numbers apart.
 _ROUNDED_FROM = 1 << 24
+# Without it, the lines of a text that lies on both sides of a megabyte are taken for rows.
+_CSV = pyarrow.csv.ParseOptions(newlines_in_values=True)
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 
 
@@ -170,7 +172,7 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
         names = (
             pq.read_schema(file).names
             if file.suffix == ".parquet"
-            else pyarrow.csv.open_csv(file).schema.names
+            else pyarrow.csv.open_csv(file, parse_options=_CSV).schema.names
         )
     except (pa.ArrowException, ValueError, OSError):
         return  # the reader of the rows reports the error
@@ -344,7 +346,7 @@ def _batches(file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch | pa
         as_text = pyarrow.csv.ConvertOptions(
             include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
         )
-        yield from pyarrow.csv.read_csv(file, convert_options=as_text).to_batches()
+        yield from pyarrow.csv.read_csv(file, parse_options=_CSV, convert_options=as_text).to_batches()
         return
     there = set(pq.read_schema(file).names)
     names = [name for name in columns if name in there]

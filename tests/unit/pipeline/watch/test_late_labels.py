@@ -65,6 +65,15 @@ def test_last_line_counts_unless_it_is_torn(tmp_path, end, last):
     assert read(tmp_path / "a.jsonl") == {"7": 1.0} | last
 
 
+@pytest.mark.parametrize("lines", [["a"] * 600_000, ["2,a,0"] * 200_000, ["2", "b"] * 300_000])
+def test_line_breaks_within_a_text_are_no_rows_however_long_it_is(tmp_path, lines):
+    """Where a text lies on both sides of a megabyte, Arrow may take its lines for rows."""
+    file = tmp_path / "labels.csv"
+    note = "\n".join(lines)
+    file.write_text(f'id,note,label\n1,"{note}",1\n3,"{note}",0\n', encoding="utf-8")
+    assert read_labels(file, key="id", label="label", classes=()) == {"1": 1.0, "3": 0.0}
+
+
 def test_names_of_classes_stand_for_their_codes(tmp_path):
     (tmp_path / "a.csv").write_text("id,label\n1,yes\n2,no\n3,1\n")
     assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
