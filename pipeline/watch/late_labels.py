@@ -64,7 +64,8 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     Args:
         file: a CSV, JSON Lines or Parquet file with both columns.
         key: the column that identifies rows.
-        label: the column of labels as the model learns them: numbers, or names of classes.
+        label: the column of labels as the model learns them: numbers, or names of classes. A row has none yet
+            if it is empty there, or NaN in a column of fractions.
         classes: the names of the classes in the order of their codes; empty if labels are numbers.
 
     Raises:
@@ -75,7 +76,7 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     _check_columns(file, [key, label])
     for row in _rows(file, [key, label]):
         name = _as_text(row.get(key))
-        if name is None or row.get(label) in (None, ""):
+        if name is None or _as_text(row.get(label)) is None:
             continue
         text = str(row[label])
         # A gap in a column of whole numbers makes 1 into 1.0, which is the class "1" and not the code 1; or

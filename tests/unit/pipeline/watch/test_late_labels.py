@@ -136,6 +136,12 @@ def test_logged_file_that_is_removed_meanwhile_is_left_out(log, monkeypatch):
     assert join(Logs.of(folder), key="id", version=7, labels={"a": 1.0}).answers.tolist() == [[0.25]]
 
 
+def test_nan_is_no_label_yet_in_a_column_of_fractions(tmp_path):
+    """As Polars writes what is missing in one of pandas."""
+    pq.write_table(pa.table({"id": [1, 2, 3], "label": [1.0, float("nan"), None]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == {"1": 1.0}
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
