@@ -644,7 +644,13 @@ def test_milliseconds_since_1970_are_times_if_the_name_says_so_and_else_a_questi
     assert begun.split.by == {"time": "createdAt", "starts": {"train": None, "eval": moment(200)}}
     told = "opened may hold milliseconds since 1970, 2023-11-14 to 2023-11-27; its name does not say so"
     assert told in begun.text().replace("\n", " ")
-    assert _preprocessing(root).SECONDS == {"createdat": ("createdAt", 1000)}
+    module = _preprocessing(root)
+    assert module.SECONDS == {"createdat": ("createdAt", 1000)}
+    row = {"createdAt": [moment(0)], "opened": [moment(0)], "churned": ["no"]}
+    rows = [row, {**row, "createdAt": [moment(3)]}]
+    found = transformed(module.preprocessing_fn, rows, schema=root / "schemas/customers.pbtxt")
+    assert [int(each["createdat_hour"][0]) for each in found] == [22, 1]
+    assert [int(each["createdat_weekday"][0]) for each in found] == [1, 2], "a Tuesday, and the day after"
     load_workload(root / "workloads/customers/workload.yaml", root=root)
 
 
