@@ -121,9 +121,9 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     parquet = _open(file)
     names = options.chosen(tuple(parquet.schema_arrow.names), file=file.name)
     if set(names) != set(columns):
-        missing, more = sorted(set(columns) - set(names)), sorted(set(names) - set(columns))
+        lacking, more = sorted(set(columns) - set(names)), sorted(set(names) - set(columns))
         raise FileError(
-            f"{file.name} has different columns from the files beside it: lacks {missing}, also has {more}",
+            f"{file.name} has different columns from the files beside it: lacks {lacking}, also has {more}",
             hint="all files of a source need the same columns; choose some with data.columns",
         )
     metadata = parquet.metadata

@@ -46,8 +46,9 @@ _log = logging.getLogger(__name__)
 class Log(Protocol):
     """Logs answers, like `slipway.components.request_log.request_log.RequestLog`."""
 
-    left_out_counts: Mapping[str, int]
-    """The number of rows that the log lacks, by reason."""
+    @property
+    def left_out_counts(self) -> Mapping[str, int]:
+        """The number of rows that the log lacks, by reason."""
 
     def write_examples(self, version: int, records: Sequence[bytes], answers: Sequence[object]) -> None:
         """Sample the answered rows and write them; raise OSError if they cannot be written."""
