@@ -97,8 +97,8 @@ class ExecutorOutput(TypedDict, total=False):
     parameterValues: dict[str, object]
 
 
-class Status(TypedDict):
-    """An error, as google.rpc.Status."""
+class Status(TypedDict, total=False):
+    """An error, as google.rpc.Status; empty if the service does not say which."""
 
     code: int
     message: str

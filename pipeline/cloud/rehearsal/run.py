@@ -178,7 +178,7 @@ def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDispla
         # As on the service, exit handlers run after all tasks have ended, whatever the outcome.
         handlers = [replace(node, upstream=()) for node in graph.nodes if node.type == EXIT_HANDLER]
         if handlers and not main.interrupted:
-            write_json(folder / STATUS_FILE, final_status(record))
+            write_json(folder / STATUS_FILE, final_status(record, service=_service_of(target)))
             last = Graph(graph.name, tuple(handlers))
             record.nodes += _records(last)
             handling = engine(last)
@@ -191,12 +191,24 @@ def _records(graph: Graph) -> list[NodeRecord]:
     return [NodeRecord(id=node.id, type=node.type) for node in graph.nodes]
 
 
-def final_status(record: RunRecord) -> PipelineTaskFinalStatus:
+def _service_of(target: ImageRun | ImageModuleRun) -> ServiceName:
+    return ServiceName(target.service) if isinstance(target, ImageRun) else ServiceName.VERTEX
+
+
+def final_status(record: RunRecord, *, service: ServiceName) -> PipelineTaskFinalStatus:
     """Return the PipelineTaskFinalStatus that an exit handler gets, as the service writes it.
 
-    Source: `PipelineTaskFinalStatus` in kfp's pipeline_spec.proto.
+    Source: `PipelineTaskFinalStatus` in kfp's pipeline_spec.proto, and what Kubeflow's driver gave on 29
+    November 2026 (backend/src/v2/driver/resolve.go at 7b70c7b): the states of ML Metadata, and no error.
     """
     failed = next((node for node in record.nodes if node.state == "failed"), None)
+    if service is ServiceName.KUBEFLOW:
+        return {
+            "state": "FAILED" if failed else "COMPLETE",
+            "pipelineJobResourceName": f"{record.workload}-{record.run_id}",
+            "pipelineTaskName": TFX_DAG,
+            "error": {},
+        }
     status: PipelineTaskFinalStatus = {
         "state": "FAILED" if failed else "SUCCEEDED",
         "pipelineJobResourceName": f"projects/rehearsal/locations/here/pipelineJobs/{record.run_id}",
