@@ -14,7 +14,8 @@ import keras
 import numpy as np
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.buckets import KEY, MASK, ONE_SHAPE_ON_TPU, Buckets
+from slipway.components.trainer.buckets import KEY, MASK, Buckets
+from slipway.components.trainer.device_rules import require_one_shape
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
@@ -31,8 +32,7 @@ def require_bucketing_devices(devices: Devices) -> None:
     Raises:
         ComponentError: it is TensorFlow's step on a TPU.
     """
-    if devices.kind == "tpu" and devices.backend == "tensorflow":
-        raise ComponentError(ONE_SHAPE_ON_TPU, hint="set train.backend to jax, or leave the key out")
+    require_one_shape(backend=devices.backend, kind=devices.kind)
 
 
 class AskedModel(Protocol):

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.device_rules import require_plain_steps
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.learning_rate import inner_optimizer
 from slipway.components.trainer.settings.step import StepSettings
@@ -47,7 +48,11 @@ def set_step(
         ComponentError: a setting does not work on these devices.
     """
     if devices.strategy is not None:
-        _require_plain_steps(model, step, devices)
+        require_plain_steps(
+            step,
+            kind=devices.kind,
+            accumulated=inner_optimizer(model).gradient_accumulation_steps or 1,
+        )
     if devices.backend == "torch" and (step.steps_per_execution or 1) > 1:
         raise ComponentError(
             f"train.steps_per_execution ({step.steps_per_execution}) must be 1 with train.backend torch"
@@ -94,21 +99,6 @@ def estimate_step_s(model: Any, devices: Devices, *, batch_size: int, longest: i
             return math.inf
         flops += _FLOPS_PER_WEIGHT * weights * positions * batch_size / devices.replicas
     return flops / _FLOPS_PER_SECOND[devices.kind]
-
-
-def _require_plain_steps(model: Any, step: StepSettings, devices: Devices) -> None:
-    """Reject settings with which Keras 3 fails under tf.distribute (Keras 3.15, TensorFlow 2.21)."""
-    wrong = {
-        "train.steps_per_execution": (step.steps_per_execution or 1) > 1,
-        "train.xla": step.xla == "always" and devices.kind != "tpu",
-        "train.accumulate_steps": step.accumulate_steps > 1
-        or (inner_optimizer(model).gradient_accumulation_steps or 1) > 1,
-    }
-    if names := ", ".join(name for name, is_wrong in wrong.items() if is_wrong):
-        raise ComponentError(
-            f"{names} cannot be used by Keras 3 with several TensorFlow devices or a TPU",
-            hint="leave it at its default, or set train.backend to jax, where it works",
-        )
 
 
 def accumulate(optimizer: Any, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""Builds the request for a training job on Vertex AI's TPUs from the workload file. Pure.
+"""Builds the request for a training job on Vertex AI's TPUs from the workload file.
 
 The Trainer's task does the same as elsewhere: it prepares the training and exports the model. But its
 training process is replaced by a CustomJob, which the task sends when it runs
@@ -8,8 +8,6 @@ TFX.
 
 import math
 
-from slipway.components.errors import ComponentError
-from slipway.components.trainer.global_batch import require_divisible
 from slipway.components.trainer.remote.custom_job import (
     CustomJob,
     CustomJobRequest,
@@ -17,6 +15,7 @@ from slipway.components.trainer.remote.custom_job import (
     Scheduling,
 )
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
+from slipway.pipeline.cloud.trainable import require_trainable
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.terminal.invocation import image_command
@@ -31,17 +30,17 @@ def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
     `slipway.components.trainer.remote.vertex.VertexTraining` sends the job.
 
     Args:
-        config: the workload; `cloud.root` is set.
+        config: the workload; `cloud.root` is set, and `train.checkpoint.folder` as the run will have it.
 
     Raises:
-        ConfigError: `train.tpu` and `train.backend` do not fit together, the batch does not fit the slice,
-            or `cloud.vertex.project`, `cloud.vertex.region` or the image is missing.
+        ConfigError: `train.tpu` and `train.backend` do not fit together, the training would refuse its
+            settings on the slice, or `cloud.vertex.project`, `cloud.vertex.region` or the image is missing.
     """
     if config.train.device != "tpu":
         return None
     vertex = config.cloud.vertex
     tpu = tpu_slice(config.train.tpu, backend=config.train.backend)
-    _require_batch(config, tpu)
+    require_trainable(config.train, kind="tpu", devices=tpu.devices, hosts=tpu.hosts, where=tpu.name)
     require(needed_by_vertex(vertex), who="a training job on TPUs", profiles=config.profiles)
     job: CustomJob = {
         "displayName": f"{config.name}-training",
@@ -100,16 +99,3 @@ def _image(config: WorkloadConfig) -> str:
             hint=f"name what `{image_command(target=target)}` built: --set cloud.training.image=...",
         )
     return f"{image}{suffix}"
-
-
-def _require_batch(config: WorkloadConfig, tpu: TpuSlice) -> None:
-    replicas, left = divmod(tpu.devices, config.train.model_parallel)
-    if left:
-        raise ConfigError(
-            f"train.model_parallel ({config.train.model_parallel}) must divide the {tpu.devices} devices of "
-            f"{tpu.name}"
-        )
-    try:
-        require_divisible(config.train.batch_size, replicas=replicas, hosts=tpu.hosts)
-    except ComponentError as error:
-        raise ConfigError(f"{error.message} of {tpu.name}", hint=error.hint) from error

@@ -18,7 +18,9 @@ from slipway.pipeline.cloud.required_settings import (
     needed_to_run,
     require,
 )
+from slipway.pipeline.cloud.task_resources import resources_of
 from slipway.pipeline.cloud.tpu_training_job import training_job
+from slipway.pipeline.cloud.trainable import require_trainable
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.data_gate import span_of
 from slipway.pipeline.config.train import PretrainedConfig, TrainConfig
@@ -127,7 +129,8 @@ class Target:
             root=str(config.cloud.root).rstrip("/"),
             destination=str(config.push.destination),
         )
-        if (job := training_job(config)) is None:
+        _require_trainable_on_gpus(target.config)
+        if (job := training_job(target.config)) is None:
             return target
         # The training image has the backend in its only environment.
         train = target.config.train.model_copy(update={"interpreter": None})
@@ -220,6 +223,17 @@ def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
         raise ConfigError(
             "train.device is gpu, but the Trainer's container asks for no accelerator",
             hint="name it as the service does: --set cloud.tasks.Trainer.accelerator=...",
+        )
+
+
+def _require_trainable_on_gpus(config: WorkloadConfig) -> None:
+    """Reject what the training refuses on as many GPUs as its container gets; torch takes one of them."""
+    if config.train.device == "gpu":
+        asked = int(resources_of("Trainer", config.cloud)["accelerator"]["count"])
+        count = 1 if config.train.backend == "torch" else asked
+        where = f"{count} GPUs" if count > 1 else "a GPU"
+        require_trainable(
+            config.train, kind="gpu", devices=count, where=f"{where} of the Trainer's container"
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.device_rules import require_no_model_parallelism
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, Kind, find_evidence
 from slipway.components.trainer.devices.hosts import Hosts, find_hosts
@@ -79,7 +80,7 @@ def _open(kind: Kind, evidence: tuple[Evidence, ...], hosts: Hosts, settings: Co
     if kind == "tpu" and settings.backend != "torch":
         # In another process, because a TPU that does not answer blocks its caller.
         count_tpu_cores(settings.backend, signs[0].address)
-    _require_no_model_parallelism(settings)
+    require_no_model_parallelism(settings.model_parallel, backend=settings.backend)
     return _opened(kind, signs, hosts, settings)
 
 
@@ -99,14 +100,6 @@ def _opened(kind: Kind, signs: list[Evidence], hosts: Hosts, settings: ComputeSe
     if kind == "gpu":
         return with_tensorflow.open_gpus(hosts)
     return with_tensorflow.open_cpu(hosts, devices=settings.cpu_devices)
-
-
-def _require_no_model_parallelism(settings: ComputeSettings) -> None:
-    if settings.model_parallel > 1 and settings.backend != "jax":
-        raise ComponentError(
-            f"train.model_parallel is {settings.model_parallel}, which {settings.backend} does not have",
-            hint="set train.backend to jax, and train.interpreter to one that has it",
-        )
 
 
 def _kind(device: str) -> Kind:

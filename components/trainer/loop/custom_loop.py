@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
+from slipway.components.trainer.device_rules import require_custom_loop_gets
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.callback import numbers_of
@@ -34,17 +35,8 @@ def require_custom_loop(job: TrainingJob, devices: Devices) -> None:
         ComponentError: several TensorFlow devices divide each batch, which only Keras' own fit does, or the
             job sets several steps per execution.
     """
-    where = f"{job.model.rpartition('.')[0]}.fit"
-    if devices.strategy is not None:
-        raise ComponentError(
-            f"{where} takes the steps itself and gets whole batches, which {devices.words} would divide",
-            hint="train on one device, set train.backend to jax, or write a train_step of the model",
-        )
-    if (job.step.steps_per_execution or 1) > 1:
-        raise ComponentError(
-            f"train.steps_per_execution is {job.step.steps_per_execution}, and {where} takes steps itself",
-            hint="leave it out, or write a train_step of the model",
-        )
+    divided_by = devices.words if devices.strategy is not None else ""
+    require_custom_loop_gets(job.model, job.step, divided_by=divided_by)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Checks that the hosts of a training agree: each computes its part of a step and waits for the others."""
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.device_rules import require_agreeing_hosts
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.job import TrainingJob
@@ -13,20 +14,8 @@ def require_agreement(job: TrainingJob, hosts: Hosts) -> None:
         ComponentError: the job goes back to a checkpoint when it blows up, or takes the best epoch's weights
             from a folder that the hosts do not share.
     """
-    if hosts.count == 1:
-        return
-    if job.blow_up.trials:
-        raise ComponentError(
-            f"train.blow_up.trials ({job.blow_up.trials}) must be 0 on several hosts, but there are "
-            f"{hosts.count}: each would notice a blown-up loss at another step",
-            hint="set train.blow_up.trials to 0; a training that blows up then stops",
-        )
-    if job.serves_best and job.checkpoint_dir is None:
-        raise ComponentError(
-            f"the {hosts.count} hosts have no folder in common to take the best epoch's weights from, as "
-            "train.early_stopping and train.checkpoint.serve_best want",
-            hint="set train.checkpoint.folder to one that all hosts reach",
-        )
+    has_best_nowhere = job.serves_best and job.checkpoint_dir is None
+    require_agreeing_hosts(hosts.count, blow_up=job.blow_up, has_best_nowhere=has_best_nowhere)
 
 
 def require_same_step(step: int, devices: Devices) -> None:

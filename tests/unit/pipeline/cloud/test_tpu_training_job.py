@@ -126,6 +126,14 @@ def test_tensorflow_trains_in_an_image_with_its_own_build(request_of):
             ["train.tpu=v5e-8", "cloud.vertex.region=null"],
             "cloud.vertex.region is not set, and a training job",
         ),
+        (
+            ["train.tpu=v5e-8", "train.backend=tensorflow", "train.accumulate_steps=2"],
+            "train.accumulate_steps cannot be used by Keras 3 with several TensorFlow devices or a TPU",
+        ),
+        (
+            ["train.tpu=v5e-16", "train.blow_up.trials=1"],
+            r"train.blow_up.trials \(1\) must be 0 on several hosts, but there are 4",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_refused_before_anything_runs(request_of, sets, words):

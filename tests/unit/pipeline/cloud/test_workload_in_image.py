@@ -48,6 +48,20 @@ def test_name_that_no_job_may_have_is_refused_with_one_that_it_may(target):
     assert target(name="taxi-trips").config.name == "taxi-trips"
 
 
+def test_training_that_the_machines_would_refuse_is_refused_before_it_is_sent(target):
+    gpus = {"train.device": "gpu", "cloud.tasks": "{Trainer: {accelerator: T4, accelerator_count: 2}}"}
+    with pytest.raises(ConfigError, match=r"^train\.accumulate_steps cannot be used by Keras 3"):
+        target(**gpus, **{"train.accumulate_steps": "2"})
+    with pytest.raises(ConfigError, match="must be a multiple of the 2 replicas of 2 GPUs of the Trainer's"):
+        target(**gpus, **{"train.batch_size": "101"})
+    hosts = {"train.device": "tpu", "train.tpu": "v5e-16", "train.backend": "jax"}
+    vertex = {"cloud.vertex": "{project: p, region: europe-west4}"}
+    with pytest.raises(ConfigError, match=r"^train\.blow_up\.trials \(1\) must be 0 on several hosts"):
+        target(**hosts, **vertex, **{"train.blow_up.trials": "1"})
+    made = target(**hosts, **vertex, **{"train.early_stopping.patience": "2"})
+    assert made.config.train.checkpoint.folder == "gs://bucket/pipelines/checkpoints/taxi", "common to all"
+
+
 def test_data_on_gs_is_taken_as_it_is(target):
     assert target(**{"data.source": "gs://bucket/trips/*.csv"}).source == (
         "gs://bucket/trips",
