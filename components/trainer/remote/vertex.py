@@ -4,14 +4,15 @@ The request is prepared when the pipeline is compiled (slipway.pipeline.cloud.tp
 the address of the job file and is sent, and the job is waited for.
 
 A job has a label that names the training, by which one is found whose creation was not answered, or that an
-earlier attempt at the task left behind: its machines cost money, and would write to the same folders.
+earlier attempt at the task left behind: its machines cost money, and would write to the same folders. One
+that has done its work meanwhile is not repeated.
 """
 
 import hashlib
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +43,7 @@ _REMEDY = (
 )
 _ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # the client puts this before the service's message
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+_DONE = ("STATE_SUCCEEDED",)
 _LIVE = ("QUEUED", "PENDING", "RUNNING")  # one that is being cancelled will give no result
 
 
@@ -52,7 +54,8 @@ class _UnclearError(ComponentError):
 class VertexTraining:
     """A CustomJob, from its creation to its end; leaving the `with` block cancels it if it still runs.
 
-    A job of the same training that runs already is followed instead of another one.
+    A job of the same training that runs already is followed instead of another one; and of one that has
+    succeeded, as when the task was killed at that moment, the results are taken if they are all there.
 
     Args:
         job: what to train; its `output_dir` receives the results.
@@ -86,13 +89,17 @@ class VertexTraining:
         self._client = _client(request["endpoint"])
         self.link = f"{_CONSOLE}?project={request['project']}"
         self._ended = False
-        running = self._running(training)
-        if running is None:
-            self._files.remove(OUTCOME_FILE)  # left by an earlier attempt
-            remote = replace(job, output_dir=folder)
+        remote = replace(job, output_dir=folder)
+        found = self._jobs(training)
+        known = _in_state(found, _LIVE)
+        if known is None and self._has_results_of(remote):
+            known = _in_state(found, _DONE)
+            self._ended = known is not None  # there is nothing to cancel
+        if known is None:
+            self._files.remove(OUTCOME_FILE)  # left by an earlier attempt; before the file of the next job
             self._files.write(JOB_FILE, lambda stream: stream.write(remote.to_json().encode()))
-            running = self._created(vertex.CustomJob.from_json(json.dumps(wanted)), training)
-        self._name = running
+            known = self._created(vertex.CustomJob.from_json(json.dumps(wanted)), training)
+        self._name = known
         number = self._name.rpartition("/")[2]
         self.link = f"{_CONSOLE}/{request['region']}/training/{number}?project={request['project']}"
 
@@ -102,9 +109,14 @@ class VertexTraining:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._ended:
-            retry = _patient(CANCEL_S)
+        if self._ended:
+            return
+        retry = _patient(CANCEL_S)
+        try:
             self._call("cancel", self._client.cancel_custom_job, name=self._name, retry=retry)
+        except ComponentError:
+            if not self._has_just_ended():  # such a job cannot be cancelled, and costs nothing more
+                raise
 
     def wait(self, show: Callable[[str], None]) -> Result:
         """Wait for the end, and copy the results to the job's `output_dir`; return the "done" values.
@@ -150,20 +162,40 @@ class VertexTraining:
             for look in range(LOOKS):
                 if look:
                     time.sleep(self._poll_s)
-                if found := self._running(training):
+                if found := _in_state(self._jobs(training), _LIVE):
                     return found
             raise
         return str(created.name)
 
-    def _running(self, training: str) -> str | None:
-        """Return the name of a job of a training that runs, or is about to; None if there is none."""
+    def _jobs(self, training: str) -> list[Any]:
+        """Return the jobs of a training, of all attempts."""
 
         def every(**arguments: Any) -> list[Any]:
             return list(self._client.list_custom_jobs(**arguments))  # of all pages
 
         asked = {"parent": self._parent, "filter": f"labels.{LABEL}={training}"}
-        found = self._call("look for", every, request=asked, retry=_patient(CANCEL_S))
-        return next((each.name for each in found if each.state.name.endswith(_LIVE)), None)
+        found: list[Any] = self._call("look for", every, request=asked, retry=_patient(CANCEL_S))
+        return found
+
+    def _has_results_of(self, job: TrainingJob) -> bool:
+        """Return True if the folder has all results of a job: its outcome is written last.
+
+        The job file beside them, which is written after an older outcome is removed, tells whose they are.
+        """
+        if self._outcome().get("event") != "done" or not {*RESULTS} <= {*self._files.names()}:
+            return False
+        try:
+            kept = TrainingJob.from_json(self._files.read(JOB_FILE).decode())
+        except (FileNotFoundError, ComponentError):  # or of another version
+            return False
+        return replace(kept, checkpoint_dir=None).to_json() == replace(job, checkpoint_dir=None).to_json()
+
+    def _has_just_ended(self) -> bool:
+        try:
+            found = self._call("follow", self._client.get_custom_job, name=self._name)
+        except ComponentError:
+            return False
+        return bool(found.state.name.endswith(_ENDED))
 
     def _outcome(self) -> dict[str, Any]:
         try:
@@ -194,6 +226,11 @@ class VertexTraining:
             raise _UnclearError(
                 words, hint=f"check whether it is running, and cancel it there: {self.link}"
             ) from error
+
+
+def _in_state(jobs: Sequence[Any], states: tuple[str, ...]) -> str | None:
+    """Return the name of the first of the jobs that is in one of these states; None if none is."""
+    return next((each.name for each in jobs if each.state.name.endswith(states)), None)
 
 
 def _patient(timeout_s: float) -> Any:

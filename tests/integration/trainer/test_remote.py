@@ -110,6 +110,8 @@ class Handler(BaseHTTPRequestHandler):
         if path.endswith(":cancel"):
             if self.server.faults:
                 return self.fail(self.server.faults.pop(0))
+            if self.server.states[path.removesuffix(":cancel")].endswith(("SUCCEEDED", "FAILED")):
+                return self.answer(400, {"error": {"code": 400, "message": "it has ended"}})
             self.server.cancelled.append(path.removesuffix(":cancel"))
             return self.answer(200, {})
         assert path == NAME
@@ -316,6 +318,59 @@ def test_job_that_an_earlier_attempt_left_is_followed_unless_it_ends(
         service.states[f"{NAME}/1"] = service.states[f"{NAME}/{number - 1}"] = f"JOB_STATE_{state}"
         VertexTraining(job, **vars(elsewhere))
         assert len(service.jobs) == number
+
+
+def test_training_that_was_done_when_the_one_who_waited_was_killed_is_taken_and_not_repeated(
+    job, elsewhere, service, monkeypatch, tmp_path
+):
+    from dataclasses import replace
+
+    from slipway.components.trainer.remote.vertex import VertexTraining
+
+    monkeypatch.setattr(service, "run", lambda name, asked: None)
+    job, remote = replace(job, output_dir=str(tmp_path)), tmp_path / "remote"
+
+    def done(number, *, but=None):
+        service.states[f"{NAME}/{number}"] = "JOB_STATE_SUCCEEDED"
+        for name in ("model.weights.h5", "history.json", "result.json", "sbom.cdx.json"):
+            if name != but:
+                (remote / name).write_text(f"{name} of {number}")
+        (remote / "outcome.json").write_text(json.dumps({"event": "done", "steps": number}))
+
+    VertexTraining(job, **vars(elsewhere))
+    done(1)
+    with VertexTraining(job, **vars(elsewhere)) as again:
+        assert again.wait(print) == {"steps": 1}
+    assert (tmp_path / "history.json").read_text() == "history.json of 1"
+    with pytest.raises(SystemExit), VertexTraining(job, **vars(elsewhere)):
+        raise SystemExit(138)
+    assert (len(service.jobs), service.cancelled) == (1, []), "one that has ended cannot be cancelled"
+
+    VertexTraining(replace(job, epochs=7), **vars(elsewhere))
+    done(2)
+    VertexTraining(job, **vars(elsewhere))
+    assert len(service.jobs) == 3, "what is in the folder now is of the other training"
+    done(3, but="model.weights.h5")
+    (remote / "model.weights.h5").unlink()
+    VertexTraining(job, **vars(elsewhere))
+    assert len(service.jobs) == 4, "not whole"
+
+
+def test_error_stands_where_the_job_had_just_ended_and_cannot_be_cancelled(
+    job, elsewhere, service, monkeypatch
+):
+    from slipway.components.errors import ComponentError
+    from slipway.components.trainer.remote.vertex import VertexTraining
+
+    monkeypatch.setattr(service, "run", lambda name, asked: None)
+
+    def fails():
+        with VertexTraining(job, **vars(elsewhere)):
+            service.states[f"{NAME}/1"] = "JOB_STATE_FAILED"
+            raise ComponentError("the model cannot be built")
+
+    with pytest.raises(ComponentError, match="the model cannot be built"):
+        fails()
 
 
 def test_service_that_stays_out_of_reach_while_a_training_runs_is_reported(carried_out, service, monkeypatch):
