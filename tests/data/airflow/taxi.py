@@ -101,6 +101,12 @@ def again(context):
     dag_id, day = context["dag"].dag_id, context.get("logical_date")
     if day is None:
         return f"airflow dags trigger {dag_id} --conf"
+    if context["dag_run"].run_type not in ("scheduled", "backfill"):
+        # A back-fill begins runs at the schedule's moments only, and Airflow takes each moment once.
+        day = day.in_timezone(TIME_ZONE)
+        later = day.add(seconds=1)
+        other = later if later.to_date_string() == day.to_date_string() else day.subtract(seconds=1)
+        return f"airflow dags trigger {dag_id} --logical-date {other.isoformat()} --conf"
     dates = f"--from-date {day.isoformat()} --to-date {day.isoformat()}"
     return f"airflow backfill create --dag-id {dag_id} {dates} --reprocess-behavior failed --dag-run-conf"
 

@@ -59,8 +59,11 @@ class Moment(datetime):
     def in_timezone(self, name):
         return self.astimezone(ZoneInfo(name))
 
-    def subtract(self, *, days):
-        return self - timedelta(days=days)
+    def add(self, **parts):
+        return self + timedelta(**parts)
+
+    def subtract(self, **parts):
+        return self - timedelta(**parts)
 
     def to_date_string(self):
         return self.date().isoformat()
@@ -180,7 +183,25 @@ DAY = "--from-date 2027-01-01T22:00:00+00:00 --to-date 2027-01-01T22:00:00+00:00
 )
 def test_command_that_begins_such_a_run_again_takes_the_same_span(text, sets, day, command):
     again = function_of(text(*sets), "again")
-    assert again({"dag": SimpleNamespace(dag_id="taxi"), "logical_date": day}) == command
+    run = SimpleNamespace(run_type="scheduled" if day else "manual")
+    assert again({"dag": SimpleNamespace(dag_id="taxi"), "dag_run": run, "logical_date": day}) == command
+
+
+@pytest.mark.parametrize(
+    ("local", "other"),
+    [("2027-01-02T10:37:12.5", "2027-01-02T10:37:13.5"), ("2027-01-02T23:59:59", "2027-01-02T23:59:58")],
+)
+def test_run_of_a_moment_by_hand_is_begun_again_at_another_of_its_day_as_no_back_fill_would(
+    text, local, other
+):
+    sets = ("cloud.schedule={lag_days: 1, time_zone: Asia/Tokyo}", "data.source=t-{SPAN}.csv")
+    again = function_of(text(*sets), "again")
+    day = Moment.fromisoformat(f"{local}+09:00")
+    context = {"dag": SimpleNamespace(dag_id="taxi"), "logical_date": day}
+    command = again(context | {"dag_run": SimpleNamespace(run_type="manual")})
+    moment = command.removeprefix("airflow dags trigger taxi --logical-date ").removesuffix(" --conf")
+    assert datetime.fromisoformat(moment) == datetime.fromisoformat(f"{other}+09:00")
+    assert "backfill" in again(context | {"dag_run": SimpleNamespace(run_type="backfill")})
 
 
 def test_run_whose_data_is_late_is_begun_again_as_often_as_ingest_is_tried(text, project):
