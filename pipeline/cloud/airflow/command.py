@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.cloud.airflow.dag_file import Place, dag_id, dag_text
+from slipway.pipeline.cloud.airflow.dag_file import Place, dag_id, dag_text, not_replaced
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.engine.plan_without_run import find_graph
 from slipway.pipeline.errors import UsageError
@@ -20,7 +20,8 @@ def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
         folder: Airflow's folder of DAGs; created if it does not exist.
 
     Raises:
-        UsageError: the workload is missing or wrong, or the folder cannot be written.
+        UsageError: the workload is missing or wrong, the folder cannot be written, or has a file of that name
+            which is not of this workload and profile.
     """
     request = workload_request(chosen, output=DEFAULT_OUTPUT.absolute(), beam_args=())
     config = request.workload_run.settings
@@ -30,6 +31,11 @@ def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
     file = folder / f"{name}.py"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if file.exists() and (why := not_replaced(file.read_text(encoding="utf-8", errors="replace"), words)):
+            raise UsageError(
+                f"{file} is there already, and {why}",
+                hint="remove it if it is not needed any more; or give this workload another name, or --dags",
+            )
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,9 @@ AROUND_S = 900
 # The interpreter's arguments for the command line of local runs, and the command that writes the file.
 _RUNNER = '"local_runner.py"' if IS_CHECKOUT else '"-m", "slipway"'
 _AIRFLOW = "cloud_runner.py airflow" if IS_CHECKOUT else "slipway cloud airflow"
+
+# The line that names the workload, as the template has it; what follows is JSON, too.
+_NAMES_WORKLOAD = "WORKLOAD = "
 
 # TFX numbers the days from 1970-01-01, whose ordinal in Python is 719163.
 _SPANS = {"date": "'{day.to_date_string()}'", "number": "{day.toordinal() - 719163}"}
@@ -97,6 +101,32 @@ def dag_text(
             ),
         ],
     )
+
+
+def not_replaced(text: str, workload: Sequence[str]) -> str:
+    """Return why a file of this name, which is there, is not to be written anew; "" if it may be.
+
+    The names of a workload and of its profile joined may be another workload's name. Other settings of the
+    same workload and profile are a newer version of the file.
+
+    Args:
+        text: the file's.
+        workload: as `dag_text` takes it.
+    """
+    found = next((line for line in text.splitlines() if line.startswith(_NAMES_WORKLOAD)), None)
+    try:
+        known = None if found is None else json.loads(found.removeprefix(_NAMES_WORKLOAD))
+    except ValueError:
+        known = None
+    if not isinstance(known, list) or not known or any(not isinstance(word, str) for word in known):
+        return f"was not written by `{_AIRFLOW}`"
+    if _file_and_profile(known) == _file_and_profile(workload):
+        return ""
+    return f"is of another workload or profile: {shlex.join(known)}"
+
+
+def _file_and_profile(workload: Sequence[str]) -> Sequence[str]:
+    return workload[:3] if workload[1:2] == ["--profile"] else workload[:1]
 
 
 @dataclass(frozen=True)

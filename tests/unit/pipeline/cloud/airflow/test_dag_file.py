@@ -10,7 +10,7 @@ import yaml
 
 from slipway.components.ingest.spans import span_number
 from slipway.pipeline.cloud import scheduled_span
-from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_id, dag_text
+from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_id, dag_text, not_replaced
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.graph import Graph, Node
@@ -222,6 +222,34 @@ def is_call_of(node, name):
 def test_airflow_s_own_limit_lies_behind_that_of_the_node(text):
     assert f"execution_timeout=timedelta(seconds={7200 + AROUND_S})" in text()
     assert text().count("execution_timeout") == 2
+
+
+PROD = ["workloads/taxi/workload.yaml", "--profile", "prod"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "is_replaced"),
+    [
+        (PROD, True),
+        ([*PROD, "--set", "train.epochs=2"], True),
+        ([*PROD[:2], "else"], False),
+        (PROD[:1], False),
+        ([PROD[0], "--set", "train.epochs=2"], False),
+        (["workloads/taxi-prod/workload.yaml"], False),
+    ],
+)
+def test_file_of_another_workload_or_profile_of_the_same_name_is_not_replaced(text, workload, is_replaced):
+    for there, new in ((workload, PROD), (PROD, workload)):
+        why = not_replaced(text(workload=there), new)
+        assert (why == "") == is_replaced
+        assert is_replaced or f"another workload or profile: {' '.join(there)}" in why
+
+
+@pytest.mark.parametrize(
+    "there", ["", "dag = DAG('taxi')\n", "WORKLOAD = []", "WORKLOAD = [1]", "WORKLOAD = x"]
+)
+def test_file_that_somebody_else_wrote_is_not_replaced(there):
+    assert not_replaced(there, PROD) == "was not written by `cloud_runner.py airflow`"
 
 
 def test_profile_is_part_of_the_dag_s_name(project):
