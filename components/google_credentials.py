@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.google_retries import says_nothing_about_credentials
+from slipway.components.google_retries import TRUST, certificate_refused, says_nothing_about_credentials
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
@@ -50,6 +50,10 @@ def find_credentials(what: str) -> Any:
             hint=f"{LOG_IN}   # or set {_FILE} to the file of a service account",
         ) from error
     except GoogleAuthError as error:
+        if said := certificate_refused(error):
+            raise ComponentError(
+                f"The certificate of {GIVER_OF_ACCESS}, for {what}, cannot be verified: {said}", hint=TRUST
+            ) from error
         if says_nothing_about_credentials(error):
             raise ComponentError(
                 f"{GIVER_OF_ACCESS}, for {what}, does not answer: {_said(error)}",

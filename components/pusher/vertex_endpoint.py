@@ -13,7 +13,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
-from slipway.components.google_retries import passing_errors
+from slipway.components.google_retries import may_pass, passing_errors
 from slipway.components.pusher import model_registry as registry
 from slipway.components.pusher.endpoint import EndpointSettings, deploy_request
 from slipway.components.pusher.manifest_contents import Provenance
@@ -293,10 +293,10 @@ class VertexEndpoint:
     @property
     def _patience(self) -> dict[str, object]:
         """Timeout and retries of a request; every request may be repeated."""
-        from google.api_core.retry import Retry, if_exception_type
+        from google.api_core.retry import Retry
 
         retry = Retry(
-            predicate=if_exception_type(*passing_errors()),
+            predicate=may_pass,
             initial=FIRST_WAIT_S,
             maximum=_LONGEST_WAIT_S,
             timeout=_RETRY_S,

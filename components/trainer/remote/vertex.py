@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.google_retries import passing_errors
+from slipway.components.google_retries import TRUST, certificate_refused, passing_errors
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
@@ -214,6 +214,12 @@ class VertexTraining:
             cause = getattr(error, "cause", None) or error  # the last error, if retried until the time limit
             code = int(getattr(cause, "code", None) or 0)
             said = type(cause).__name__ if isinstance(cause, RequestException) else str(cause)
+            if refused := certificate_refused(cause):  # then nothing was sent
+                raise ComponentError(
+                    f"Vertex AI did not {what} the training job: its certificate, or that of the server that "
+                    f"gives tokens, cannot be verified: {refused}",
+                    hint=f"{TRUST}; the training jobs: {self.link}",
+                ) from error
             told = _ADDRESS.sub("", getattr(cause, "message", "") or said)
             # Without a clear answer, a job that costs by the hour may have been started, or may still be
             # running.

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from slipway.components.google_credentials import GIVER_OF_ACCESS
-from slipway.components.google_retries import says_nothing_about_credentials
+from slipway.components.google_retries import certificate_refused, may_pass, says_nothing_about_credentials
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.image_registry import find_image
 
@@ -40,6 +40,8 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
     except GoogleAPICallError as error:
         raise refusal.refusal(_answer(error), doing=doing, project=project) from error
     except GoogleAuthError as error:
+        if said := certificate_refused(error):
+            raise refusal.unverified(GIVER_OF_ACCESS, said, doing=doing) from error
         if says_nothing_about_credentials(error):
             raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing, is_sent=False) from error
         raise refusal.stale_credentials(str(error)) from error
@@ -47,6 +49,8 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
         hint = "check a proxy (https_proxy), and cloud.vertex.endpoint"
         raise refusal.no_api(address, doing=doing, hint=hint) from error
     except requests.RequestException as error:
+        if said := certificate_refused(error):
+            raise refusal.unverified(address, said, doing=doing) from error
         name, is_sent = type(error).__name__, refusal.may_be_sent(error)
         raise refusal.unreachable(address, name, doing=doing, is_sent=is_sent) from error
     except TimeoutError as error:
@@ -82,10 +86,11 @@ def check_bucket(name: str, *, key: str, credentials: Any, project: str, region:
     from google.cloud import storage
     from google.cloud.storage.retry import DEFAULT_RETRY
 
+    retry = DEFAULT_RETRY.with_timeout(_RETRY_S).with_predicate(may_pass)
     client = storage.Client(project=project, credentials=credentials)
     with translated_google_errors(f"looking for gs://{name}", project=project, address="Cloud Storage"):
         try:
-            bucket = client.get_bucket(name, timeout=_TIMEOUT_S, retry=DEFAULT_RETRY.with_timeout(_RETRY_S))
+            bucket = client.get_bucket(name, timeout=_TIMEOUT_S, retry=retry)
         except NotFound as error:
             raise refusal.no_bucket(name, key=key, project=project, region=region) from error
         except Forbidden as error:

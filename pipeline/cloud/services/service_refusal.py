@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slipway.components.google_credentials import LOG_IN
+from slipway.components.google_retries import TRUST
 from slipway.pipeline.errors import PipelineError, UnansweredError
 from slipway.pipeline.terminal.invocation import image_command
 
@@ -15,8 +16,11 @@ _APIS = {
 }
 _QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
 _ACT_AS = "iam.serviceAccounts.actAs"
-# How the errors of requests and urllib3 are called if nothing was sent yet.
-_NOT_SENT = ("NewConnectionError", "ConnectTimeout", "NameResolutionError", "ProxyError")
+# How the errors of requests, urllib3 and ssl are called if nothing was sent yet.
+_NOT_SENT = (
+    *("NewConnectionError", "ConnectTimeout", "NameResolutionError", "ProxyError"),
+    "SSLCertVerificationError",
+)
 # Google's wording if a user's own credentials name no quota project; the reason is then SERVICE_DISABLED,
 # for the project of gcloud itself.
 _NO_QUOTA_PROJECT = "requires a quota project"
@@ -130,6 +134,17 @@ def unreachable(address: str, said: str, *, doing: str, is_sent: bool) -> Pipeli
     return kind(
         f"{doing} failed: {address} does not answer ({_first_line(said)})",
         hint="check the network, a proxy (https_proxy), and the address",
+    )
+
+
+def unverified(address: str, said: str, *, doing: str) -> PipelineError:
+    """Return the error for a server of Google's whose certificate cannot be verified; nothing was sent to it.
+
+    Args:
+        said: why it cannot.
+    """
+    return PipelineError(
+        f"{doing} failed: the certificate of {address} cannot be verified ({_first_line(said)})", hint=TRUST
     )
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from slipway.components.google_credentials import find_credentials
-from slipway.components.google_retries import passing_errors
+from slipway.components.google_retries import may_pass
 from slipway.components.store_address import bucket_and_path
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
@@ -248,7 +248,7 @@ class Vertex:
     @cached_property
     def _patience(self) -> dict[str, object]:
         """The timeout and the retry policy of a request."""
-        return _patient(passing_errors())
+        return _patient(may_pass)
 
     def _in_words(self, doing: str) -> Any:
         return translated_google_errors(doing, project=self._project, address=self._address)
@@ -272,18 +272,18 @@ class Vertex:
 
 
 def _patient(
-    passing: tuple[type[Exception], ...], note: Callable[[Exception], object] | None = None
+    passes: Callable[[Exception], bool], note: Callable[[Exception], object] | None = None
 ) -> dict[str, object]:
-    """Return the timeout of a request, and a policy that repeats it after these errors.
+    """Return the timeout of a request, and a policy that repeats it.
 
     Args:
+        passes: tells after which errors.
         note: gets each error after which the request may be repeated.
     """
-    from google.api_core.retry import Retry, if_exception_type
+    from google.api_core.retry import Retry
 
-    predicate = if_exception_type(*passing)
     retry = Retry(
-        predicate=predicate,
+        predicate=passes,
         initial=_FIRST_WAIT_S,
         maximum=_LONGEST_WAIT_S,
         timeout=_RETRY_S,
@@ -300,8 +300,10 @@ def _patient_to_start(failed: list[Exception]) -> dict[str, object]:
     """
     from google.api_core.exceptions import TooManyRequests
 
-    passing = tuple(each for each in passing_errors() if each is not TooManyRequests)
-    return _patient(passing, failed.append)
+    def passes(error: Exception) -> bool:
+        return may_pass(error) and not isinstance(error, TooManyRequests)
+
+    return _patient(passes, failed.append)
 
 
 @contextmanager

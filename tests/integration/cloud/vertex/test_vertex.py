@@ -1,5 +1,6 @@
 """The client of Vertex AI Pipelines against the service's own types on loopback."""
 
+import ssl
 from datetime import UTC, datetime
 
 import pytest
@@ -99,6 +100,33 @@ def test_token_that_cannot_be_renewed_for_lack_of_a_network_is_no_matter_of_the_
         vertex.state(RUN_ID)
     assert "network" in caught.value.hint
     assert len(asked) > 1, "it is asked again"
+
+
+@pytest.mark.parametrize("is_of_tokens", [False, True])
+def test_certificate_that_cannot_be_verified_is_told_at_once_and_nothing_has_begun(
+    google, vertex, job, monkeypatch, is_of_tokens
+):
+    from google.auth.exceptions import TransportError
+    from requests.exceptions import SSLError
+    from urllib3.exceptions import MaxRetryError
+    from urllib3.exceptions import SSLError as Urllib3Error
+
+    inner = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
+    refused = SSLError(MaxRetryError(None, "/", Urllib3Error(inner)))
+    asked = []
+
+    def before_request(self, *_):
+        asked.append(self)
+        raise TransportError(refused) if is_of_tokens else refused
+
+    monkeypatch.setattr(type(vertex._credentials), "before_request", before_request)
+    with pytest.raises(PipelineError, match=r"certificate of .* cannot be verified") as caught:
+        begin(vertex, job, name=RUN_ID)
+    assert not isinstance(caught.value, UnansweredError)
+    assert "self-signed certificate" in caught.value.message
+    assert ("gives tokens" in caught.value.message) == is_of_tokens
+    assert "REQUESTS_CA_BUNDLE" in caught.value.hint
+    assert len(asked) == 1
 
 
 def test_operation_that_takes_longer_than_is_waited_for_is_reported(google, vertex, monkeypatch):
