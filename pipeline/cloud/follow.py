@@ -25,6 +25,9 @@ from slipway.pipeline.terminal.durations import seconds
 _EXIT_CODE = re.compile(
     r"(?:non-zero status of|exit code:?|exit status|exited with code) (\d+)", re.IGNORECASE
 )
+# Where our error begins: at the last line that does; else behind the service's own words, in the same line. A
+# message may have the word itself, such as "an sql error: ...".
+_OURS, _QUOTED = re.compile(r"^error: ", re.MULTILINE), re.compile(r"(?<=[ \t])error: ")
 _SHOWN_LINES = 12
 
 
@@ -131,10 +134,10 @@ def read_failure(text: str) -> tuple[str, str, int | None]:
     """
     found = _EXIT_CODE.search(text)
     code = int(found[1]) if found else None
-    head, ours, rest = text.rpartition("error: ")
-    if not ours or (head and not head.endswith(("\n", " ", "\t"))):
+    begun = [*_OURS.finditer(text)][-1:] or [*_QUOTED.finditer(text)][:1]
+    if not begun:
         return text.strip(), "", code
-    message, _, hint = rest.partition("\nhint: ")
+    message, _, hint = text[begun[0].end() :].partition("\nhint: ")
     hint = hint.splitlines()[0] if hint else ""
     return message.strip(), hint, code
 

@@ -147,6 +147,11 @@ def test_run_that_ended_before_its_tasks_failed_is_a_failure_with_the_service_s_
     ("text", "expected"),
     [
         (VERTEX.format(1, "error: no\nhint: do\n"), ("no", "do", 1)),
+        (
+            VERTEX.format(1, "error: 2 rows\n  a parse error: of 3\nhint: do\n"),
+            ("2 rows\n  a parse error: of 3", "do", 1),
+        ),
+        ("a log's\nan sql error: x\nerror: no: an sql error: y\n", ("no: an sql error: y", "", None)),
         ("main: Error (exit code 3)", ("main: Error (exit code 3)", "", 3)),
         ("failed to execute component: exit status 3", ("failed to execute component: exit status 3", "", 3)),
         ("ValueError: bad\n", ("ValueError: bad", "", None)),
