@@ -98,7 +98,13 @@ class VertexTraining:
         if known is None:
             self._files.remove(OUTCOME_FILE)  # left by an earlier attempt; before the file of the next job
             self._files.write(JOB_FILE, lambda stream: stream.write(remote.to_json().encode()))
-            known = self._created(vertex.CustomJob.from_json(json.dumps(wanted)), training)
+            try:
+                known = self._created(vertex.CustomJob.from_json(json.dumps(wanted)), training)
+            except (SystemExit, KeyboardInterrupt):
+                # The service may have made it, and nobody waits for it any more.
+                if live := _in_state(self._jobs(training), _LIVE):
+                    self._cancel(live)
+                raise
         self._name = known
         number = self._name.rpartition("/")[2]
         self.link = f"{_CONSOLE}/{request['region']}/training/{number}?project={request['project']}"
@@ -111,9 +117,8 @@ class VertexTraining:
     ) -> None:
         if self._ended:
             return
-        retry = _patient(CANCEL_S)
         try:
-            self._call("cancel", self._client.cancel_custom_job, name=self._name, retry=retry)
+            self._cancel(self._name)
         except ComponentError:
             if not self._has_just_ended():  # such a job cannot be cancelled, and costs nothing more
                 raise
@@ -166,6 +171,10 @@ class VertexTraining:
                     return found
             raise
         return str(created.name)
+
+    def _cancel(self, name: str) -> None:
+        retry = _patient(CANCEL_S)
+        self._call("cancel", self._client.cancel_custom_job, name=name, retry=retry)
 
     def _jobs(self, training: str) -> list[Any]:
         """Return the jobs of a training, of all attempts."""

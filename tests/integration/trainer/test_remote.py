@@ -356,6 +356,26 @@ def test_training_that_was_done_when_the_one_who_waited_was_killed_is_taken_and_
     assert len(service.jobs) == 4, "not whole"
 
 
+def test_job_is_cancelled_when_the_one_who_asks_for_it_is_told_to_end_before_its_answer(
+    job, elsewhere, service, monkeypatch
+):
+    from slipway.components.trainer.remote.vertex import VertexTraining
+
+    ask = VertexTraining._call
+
+    def told_to_end(self, what, method, **arguments):
+        answer = ask(self, what, method, **arguments)
+        if what == "create":
+            raise SystemExit(138)
+        return answer
+
+    monkeypatch.setattr(service, "run", lambda name, asked: None)
+    monkeypatch.setattr(VertexTraining, "_call", told_to_end)
+    with pytest.raises(SystemExit):
+        VertexTraining(job, **vars(elsewhere))
+    assert service.cancelled == [f"{NAME}/1"]
+
+
 def test_error_stands_where_the_job_had_just_ended_and_cannot_be_cancelled(
     job, elsewhere, service, monkeypatch
 ):
