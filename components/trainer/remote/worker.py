@@ -42,6 +42,9 @@ def main(arguments: list[str]) -> int:
     folder, _, name = address.rpartition("/")
     files = storage(folder)
     job = TrainingJob.from_json(files.read(name).decode())
+    is_first = _is_first()
+    if is_first:
+        files.remove(OUTCOME_FILE)  # of a worker that was preempted: this one may be killed before it tells
     outcome: dict[str, object] = {}
 
     def tell(event: str, **values: Any) -> None:
@@ -52,7 +55,7 @@ def main(arguments: list[str]) -> int:
         file = Path(here, name)
         file.write_text(replace(job, output_dir=here).to_json(), encoding="utf-8")
         code = train.main([str(file)], tell=tell)
-        if _is_first():  # every host has the same weights
+        if is_first:  # every host has the same weights
             for result in RESULTS if code == 0 else ():
                 _write(files, result, Path(here, result).read_bytes())
             _write(files, OUTCOME_FILE, json.dumps(outcome).encode())

@@ -464,3 +464,19 @@ print(worker.main(["{tmp_path}/job.json"]))
     hosts = {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}
     subprocess.run([sys.executable, "-c", code], env={**service.environment, **hosts}, check=True)
     assert json.loads((tmp_path / "outcome.json").read_text())["message"] == "this is host 7 of 2"
+
+
+def test_worker_that_is_killed_leaves_no_outcome_of_the_one_before_it_on_this_machine(job, service, tmp_path):
+    """A worker that comes back after it was preempted may fail otherwise, and not get to tell it."""
+    Path(tmp_path, "job.json").write_text(job.to_json())
+    Path(tmp_path, "outcome.json").write_text('{"event": "preempted", "step": 5}')
+    code = f"""
+import os
+from slipway.components.trainer import train
+from slipway.components.trainer.remote import worker
+train.main = lambda arguments, tell: os._exit(9)
+worker.main(["{tmp_path}/job.json"])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], env=service.environment, check=False)
+    assert ended.returncode == 9
+    assert not (tmp_path / "outcome.json").exists()
