@@ -1,6 +1,8 @@
 """Logs a followed run on Vertex AI to an experiment there: its settings, its metrics and its outcome."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.services.service import JobPhase
@@ -13,12 +15,20 @@ from slipway.pipeline.tracking.run_facts import final_metrics, settings
 _STATES: dict[JobPhase, str] = {"complete": "COMPLETE", "cancelled": "CANCELLED"}
 
 
-def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhase) -> str:
+def note_in_experiment(
+    config: WorkloadConfig,
+    record: RunRecord,
+    phase: JobPhase,
+    *,
+    kept: Mapping[str, Any] | None = None,
+) -> str:
     """Log a finished run if `cloud.vertex.experiment` names an experiment.
 
     Args:
         config: the workload's settings, from the command that follows the run.
         phase: the final state of the run.
+        kept: the settings that the run was submitted with, as JSON, which may be others by now; None: those
+            of `config` are logged.
 
     Returns:
         What was done or why not, in words; empty if no experiment is named.
@@ -35,7 +45,7 @@ def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhas
         VertexMetadata(config).note_run(
             experiment,
             record.run_id,
-            settings=settings(json.loads(config.model_dump_json(by_alias=True))),
+            settings=settings(kept or json.loads(config.model_dump_json(by_alias=True))),
             metrics={point.name: point.value for point in final_metrics(record)},
             state=_STATES.get(phase, "FAILED"),
         )

@@ -13,7 +13,14 @@ from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.reports import bring_reports
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
-from slipway.pipeline.cloud.tracked_run import RUN_NAME, Followed, hand_over, keep_settings, trackers_of
+from slipway.pipeline.cloud.tracked_run import (
+    RUN_NAME,
+    Followed,
+    hand_over,
+    keep_settings,
+    kept_settings,
+    trackers_of,
+)
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
@@ -253,7 +260,9 @@ def tell_end(
             say(f"{before}{line}")
         seen = Followed(record, state, reports=Path(folder), is_whole=not missing)
         handed = hand_over(seen, config, chosen=chosen) if config else ""
-    noted = note_in_experiment(config, record, state.phase) if config else ""
+    is_noted = config is not None and config.cloud.vertex.experiment is not None
+    kept = kept_settings(record.run_id, chosen=chosen) if is_noted else None
+    noted = note_in_experiment(config, record, state.phase, kept=kept) if config else ""
     for line in filter(None, (missing, noted, handed)):
         say(f"{before}{line}")
     return code

@@ -1,5 +1,7 @@
 """Hands followed runs over to the workload's trackers: keeps a record of each in the form of a local run's.
 
+The settings that a run was submitted with are kept for its experiment, too.
+
 The records are in OUTPUT/cloud/, apart from local runs; `slipway.pipeline.tracking.sender` reads both.
 """
 
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import JobState
@@ -56,14 +59,15 @@ def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> s
     """Keep the settings of a submitted run, because the workload file may change before it is followed.
 
     Args:
-        config: the settings; if they name no tracker, nothing is kept.
+        config: the settings; if they name neither a tracker nor an experiment, nothing is kept.
         run: the service's name of the run.
         chosen: the workload as named on the command line, and the folder.
 
     Returns:
         Why they were not kept, in words; empty if they were, or need not be.
     """
-    if not trackers_of(config) or not RUN_NAME.fullmatch(run):
+    is_told = trackers_of(config) or config.cloud.vertex.experiment
+    if not is_told or not RUN_NAME.fullmatch(run):
         return ""
     try:
         history = History(_home(chosen))
@@ -73,6 +77,24 @@ def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> s
     except Exception as error:  # the run was started, whatever becomes of this
         return f"warning: a later follow takes the settings of its own time: {_in_words(error)}"
     return ""
+
+
+def kept_settings(run: str, *, chosen: CloudChoice) -> dict[str, Any] | None:
+    """Return the settings of a run that `keep_settings` kept, as JSON; None if there are none here.
+
+    Args:
+        run: the service's name of the run.
+        chosen: the workload as named on the command line, and the folder.
+    """
+    if not RUN_NAME.fullmatch(run):
+        return None
+    try:
+        kept = History(_home(chosen)).run(run)
+        target = kept.target.target if kept is not None else None
+        found = json.loads(target.config) if isinstance(target, OfWorkload) else None
+    except (OSError, ValueError, PipelineError):  # damaged: the run's exit code stays
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def hand_over(seen: Followed, config: WorkloadConfig, *, chosen: CloudChoice) -> str:

@@ -1,11 +1,14 @@
 """A followed run is logged to an experiment, on Vertex AI on loopback."""
 
+from dataclasses import replace
+
 import pytest
 from installed import needed
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.experiment import note_in_experiment
 from slipway.pipeline.cloud.submit import follow_run
+from slipway.pipeline.cloud.tracked_run import keep_settings
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.runs.record import RunRecord
 
@@ -48,6 +51,17 @@ def test_followed_run_is_noted_with_settings_and_metrics_and_again_when_followed
     assert (run.schema_title, run.display_name) == ("system.ExperimentRun", RUN)
     assert list(run.parent_contexts) == [experiment.name]
     assert follow_run(RUN, chosen("train.batch_size=32")) == 0
+    assert noted(google)["_params"]["train.batch_size"] == "32"
+
+
+def test_run_is_noted_with_the_settings_that_it_was_submitted_with(google, vertex, job, chosen, tmp_path):
+    vertex.submit(job, run_id=RUN)
+    google.lives = [{"state": "PIPELINE_STATE_SUCCEEDED"}]
+    submitted, later = (replace(chosen(f"train.batch_size={size}"), output=tmp_path) for size in (64, 32))
+    assert keep_settings(submitted.config(), RUN, chosen=submitted) == ""
+    follow_run(RUN, later)
+    assert noted(google)["_params"]["train.batch_size"] == "64"
+    follow_run(RUN, replace(later, output=tmp_path / "of another machine"))
     assert noted(google)["_params"]["train.batch_size"] == "32"
 
 
