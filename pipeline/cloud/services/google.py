@@ -1,5 +1,6 @@
 """Turns errors of Google's clients into readable errors, and checks that a run's resources exist."""
 
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -8,9 +9,11 @@ from slipway.components.google_credentials import GIVER_OF_ACCESS
 from slipway.components.google_retries import certificate_refused, may_pass, says_nothing_about_credentials
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.image_registry import find_image
+from slipway.pipeline.errors import UnansweredError
 
 _TIMEOUT_S = 20.0
 _RETRY_S = 30.0
+_CHECK_BETWEEN = "check a proxy (https_proxy), and cloud.vertex.endpoint"
 
 
 @contextmanager
@@ -46,8 +49,13 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
             raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing, is_sent=False) from error
         raise refusal.stale_credentials(str(error)) from error
     except ParseError as error:  # a text that is no JSON
-        hint = "check a proxy (https_proxy), and cloud.vertex.endpoint"
-        raise refusal.no_api(address, doing=doing, hint=hint) from error
+        raise refusal.no_api(address, doing=doing, hint=_CHECK_BETWEEN) from error
+    except AttributeError as error:
+        if not _is_at_an_answer(error):
+            raise
+        told = refusal.no_api(address, doing=doing, hint=_CHECK_BETWEEN)
+        # A gateway's, which may have waited for the service in vain.
+        raise UnansweredError(told.message, hint=told.hint) from error
     except requests.RequestException as error:
         if said := certificate_refused(error):
             raise refusal.unverified(address, said, doing=doing) from error
@@ -57,18 +65,35 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
         raise refusal.unfinished(str(error), doing=doing) from error
 
 
+def _is_at_an_answer(error: AttributeError) -> bool:
+    """Return True if Google's client failed at an error response that is JSON, and not as its services'."""
+    from google.api_core import exceptions
+
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code.co_filename == exceptions.__file__
+
+
 def _answer(error: Any) -> refusal.Answer:
     # The client prepends the HTTP method and the URL to the service's own message.
     message = str(error.message or "")
     _, colon, said = (
         message.partition(": ") if message.startswith(("GET ", "POST ", "DELETE ")) else ("", "", "")
     )
+    line, end, rest = (said if colon else message).partition("\n")
     return refusal.Answer(
         status=int(error.code or 500),
-        message=said if colon else message,
+        message=f"{line}{_refused_fields(error.details)}{end}{rest}",
         reason=error.reason or "",
         metadata=dict(error.metadata or {}),
     )
+
+
+def _refused_fields(details: Any) -> str:
+    """Return the fields of a request that its answer names, and why, in brackets; "" if it names none."""
+    listed = [each for each in details if isinstance(each, Mapping)]
+    wrong = [field for each in listed for field in each.get("fieldViolations") or ()]
+    told = [": ".join(filter(None, (each.get("field"), each.get("description")))) for each in wrong]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def check_bucket(name: str, *, key: str, credentials: Any, project: str, region: str) -> Iterator[str]:

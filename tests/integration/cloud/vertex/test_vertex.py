@@ -2,10 +2,12 @@
 
 import ssl
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from installed import needed
 
+from slipway.pipeline.cloud.services.google import translated_google_errors
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.cloud.submit import begin
 from slipway.pipeline.errors import PipelineError, UnansweredError
@@ -170,6 +172,37 @@ def test_page_of_a_proxy_is_told_as_what_it_is(google, vertex, job):
     with pytest.raises(PipelineError, match="answers with a page, such as that of a login") as told:
         vertex.submit(job, run_id=RUN_ID)
     assert "https_proxy" in told.value.hint
+
+
+def answered(status, payload):
+    """What the client makes of an answer, within our words."""
+    request = SimpleNamespace(method="POST", url="http://there/v1/x")
+    response = SimpleNamespace(status_code=status, request=request, json=lambda: payload)
+    from google.api_core.exceptions import from_http_response
+
+    with translated_google_errors("starting the run", project="p", address="https://there"):
+        raise from_http_response(response)
+
+
+@pytest.mark.parametrize("payload", [{"error": "upstream timed out"}, {"error": None}, "no"])
+def test_error_of_a_gateway_that_is_no_error_of_the_api_is_told_and_leaves_open_what_has_begun(payload):
+    with pytest.raises(UnansweredError, match=r"https://there answers .* not as the API does"):
+        answered(504, payload)
+
+
+def test_fields_that_the_service_refuses_are_named():
+    wrong = [
+        {"field": "pipeline_job.network", "description": "must be peered"},
+        {"field": "pipeline_job.labels"},
+    ]
+    details = [{"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": wrong}, {}]
+    error = {"message": "Request contains an invalid argument.\nMore.", "details": details}
+    with pytest.raises(PipelineError) as caught:
+        answered(400, {"error": error})
+    assert caught.value.message == (
+        "starting the run failed: Request contains an invalid argument. "
+        "(pipeline_job.network: must be peered; pipeline_job.labels)"
+    )
 
 
 @pytest.mark.parametrize("code", [401, 403, 429])
