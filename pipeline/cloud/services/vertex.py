@@ -146,6 +146,11 @@ class Vertex:
         with self._in_words(f"looking for the run {name}"):
             found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         job: PipelineJob = json.loads(Message.to_json(found))
+        if not (job.get("pipelineSpec") or {}).get("root"):
+            raise PipelineError(
+                f"{self.title} does not tell the tasks of the run {name}, which was made from a template",
+                hint=f"its page shows them: {self.link(name)}",
+            )
         return job
 
     def cancel(self, name: str) -> None:

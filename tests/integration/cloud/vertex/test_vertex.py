@@ -213,6 +213,14 @@ def test_refusal_of_a_second_try_tells_nothing_of_the_first(google, vertex, job,
         begin(vertex, job, name=RUN_ID)
 
 
+def test_run_whose_tasks_the_service_does_not_tell_is_named_with_its_page(google, vertex, job):
+    vertex.submit(job, run_id=RUN_ID)
+    google.jobs[RUN_ID].pipeline_spec = {}
+    with pytest.raises(PipelineError, match=f"does not tell the tasks of the run {RUN_ID}") as told:
+        vertex.job(RUN_ID)
+    assert vertex.link(RUN_ID) in told.value.hint
+
+
 def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
     google.loses_answer(CREATE)
     assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
