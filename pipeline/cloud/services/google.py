@@ -70,7 +70,7 @@ def _is_at_an_answer(error: AttributeError) -> bool:
     from google.api_core import exceptions
 
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_code.co_filename == exceptions.__file__
+    return bool(frame.f_code.co_filename == exceptions.__file__)
 
 
 def _answer(error: Any) -> refusal.Answer:
