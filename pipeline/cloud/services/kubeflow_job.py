@@ -47,6 +47,8 @@ _TASK_HERE = "slipway.pipeline.cloud.container.kubeflow_task"
 _INPUT_BASE = "input_base"
 # Argo fills it in. Only a recurring run's workflow has this label: backend/src/common/util/consts.go.
 _WHEN = "{{workflow.labels.scheduledworkflows.kubeflow.org/workflowEpoch}}"
+# What Argo 4.0.5 fills in or refuses in a task's parameters; it leaves other words in double braces alone.
+_FILLED_IN = re.compile(r"\{\{\s*(=|(workflow|inputs|tasks|steps|item|pod)\.).*?\}\}", re.DOTALL)
 _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _MOST_AT_ONCE = 10
@@ -97,6 +99,7 @@ def kubeflow_job(
             if not _is_data_in_image(spec, name):
                 tasks_of(spec)[name]["cachingOptions"] = {"enableCache": False}
             values |= _fill_spans(spec, name, config, when)
+    _check_texts(spec)
     hand_parameters_down(spec)
     made: PipelineJob = {
         "pipelineSpec": spec,
@@ -300,6 +303,23 @@ def _read_of(spec: PipelineSpec, name: str, *, but: Collection[str]) -> set[str]
         for source in task.get("inputs", {}).get("artifacts", {}).values()
         if source.get("taskOutputArtifact", {}).get("producerTask") == name
     }
+
+
+def _check_texts(spec: PipelineSpec) -> None:
+    """Reject a task's parameter in which Argo, whose templates hold it, would fill something in.
+
+    Raises:
+        ConfigError: one contains e.g. {{workflow.name}} or {{=1+1}}.
+    """
+    for name, task in tasks_of(spec).items():
+        for key, source in task.get("inputs", {}).get("parameters", {}).items():
+            value = source.get("runtimeValue", {}).get("constant")
+            if isinstance(value, str) and (found := _FILLED_IN.search(value)):
+                raise ConfigError(
+                    f"{name}.{key} contains {found[0]}, which Argo, the engine of Kubeflow Pipelines, would "
+                    "fill in or refuse",
+                    hint="write that text of the workload without {{ and }}",
+                )
 
 
 def _remove_resolvers(spec: PipelineSpec) -> None:

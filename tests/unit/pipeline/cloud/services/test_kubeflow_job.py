@@ -235,6 +235,23 @@ def test_other_machines_would_not_find_the_artifacts(job, config, sets, key):
         kubeflow_job(job, config(*sets))
 
 
+@pytest.mark.parametrize("text", ["a {{workflow.name}} b", '{"m": "{{=1+1}}"}', "{{ inputs.parameters.x }}"])
+def test_text_that_argo_would_fill_in_is_refused(job, config, text):
+    parameters = tasks_of(job["pipelineSpec"])["Trainer"]["inputs"]["parameters"]
+    parameters["custom_config"] = {"runtimeValue": {"constant": text}}
+    with pytest.raises(ConfigError, match=r"Trainer\.custom_config contains \{\{.*\}\}, which Argo"):
+        kubeflow_job(job, config())
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": {"b": {}}}', "{{ alone", "{{$}}", "Answer {{question}}: {{user.name}}"]
+)
+def test_braces_that_argo_leaves_as_they_are_pass(job, config, text):
+    parameters = tasks_of(job["pipelineSpec"])["Trainer"]["inputs"]["parameters"]
+    parameters["custom_config"] = {"runtimeValue": {"constant": text}}
+    assert kubeflow_job(job, config())
+
+
 def test_version_is_refused(job, config):
     with pytest.raises(ConfigError, match=r"cannot resolve \{VERSION\}"):
         kubeflow_job(
