@@ -125,8 +125,9 @@ def not_replaced(text: str, workload: Sequence[str]) -> str:
     return f"is of another workload or profile: {shlex.join(known)}"
 
 
-def _file_and_profile(workload: Sequence[str]) -> Sequence[str]:
-    return workload[:3] if workload[1:2] == ["--profile"] else workload[:1]
+def _file_and_profile(workload: Sequence[str]) -> list[str]:
+    file, *options = workload
+    return [file, *options[:2]] if options[:1] == ["--profile"] else [file]
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ def _is_at_an_answer(error: AttributeError) -> bool:
     """Return True if Google's client failed at an error response that is JSON, and not as its services'."""
     from google.api_core import exceptions
 
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return bool(frame.f_code.co_filename == exceptions.__file__)
+    raised_in = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+    return raised_in.f_code.co_filename == exceptions.__file__
 
 
 def _answer(error: Any) -> refusal.Answer:
