@@ -15,7 +15,7 @@ from slipway.components.trainer.remote.custom_job import (
     Scheduling,
 )
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
-from slipway.pipeline.cloud.trainable import require_trainable
+from slipway.pipeline.cloud.trainable import require_trainable, wants_best
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.terminal.invocation import image_command
@@ -41,6 +41,7 @@ def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
     vertex = config.cloud.vertex
     tpu = tpu_slice(config.train.tpu, backend=config.train.backend)
     require_trainable(config.train, kind="tpu", devices=tpu.devices, hosts=tpu.hosts, where=tpu.name)
+    _require_trials(config, tpu)
     require(needed_by_vertex(vertex), who="a training job on TPUs", profiles=config.profiles)
     job: CustomJob = {
         "displayName": f"{config.name}-training",
@@ -55,6 +56,18 @@ def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
         "endpoint": vertex.endpoint or f"https://{vertex.region}-aiplatform.googleapis.com",
         "customJob": job,
     }
+
+
+def _require_trials(config: WorkloadConfig, tpu: TpuSlice) -> None:
+    """Reject a search whose trials would be refused: each has its checkpoints on its own machine only."""
+    if config.tune is not None and tpu.hosts > 1 and wants_best(config.train):
+        raise ConfigError(
+            "train.early_stopping and train.checkpoint.serve_best take the best epoch's weights from a "
+            "folder, and the trials of tune keep no checkpoints that are common to the "
+            f"{tpu.hosts} hosts of {tpu.name}",
+            hint="search on a slice of one host, such as v5e-8, then train with --set tune=null; or leave "
+            "both settings out",
+        )
 
 
 def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> CustomJobSpec:

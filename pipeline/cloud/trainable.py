@@ -46,9 +46,13 @@ def require_trainable(train: TrainConfig, *, kind: Kind, devices: int, hosts: in
         _require_steps(train, kind=kind, replicas=replicas, where=where)
         if train.input.bucket_by_length:
             require_one_shape(backend=train.backend, kind=kind)
-        wants_best = train.checkpoint.serve_best or train.early_stopping.patience is not None
-        has_best_nowhere = wants_best and train.checkpoint.folder is None
+        has_best_nowhere = wants_best(train) and train.checkpoint.folder is None
         require_agreeing_hosts(hosts, blow_up=train.blow_up, has_best_nowhere=has_best_nowhere)
+
+
+def wants_best(train: TrainConfig) -> bool:
+    """Return True if the best epoch's weights are exported, as `TrainingJob.serves_best` says."""
+    return train.checkpoint.serve_best or train.early_stopping.patience is not None
 
 
 def _require_steps(train: TrainConfig, *, kind: Kind, replicas: int, where: str) -> None:

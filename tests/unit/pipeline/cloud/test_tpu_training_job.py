@@ -141,6 +141,22 @@ def test_what_cannot_be_trained_is_refused_before_anything_runs(request_of, sets
         request_of(*sets)
 
 
+TUNE = "tune={search: {learning_rate: {choices: [0.1, 0.01]}}, metric: val_loss, goal: min, trials: 2}"
+
+
+@pytest.mark.parametrize("wanted", ["train.early_stopping.patience=2", "train.checkpoint.serve_best=true"])
+def test_trials_on_several_hosts_have_no_folder_in_common_whatever_is_set(request_of, wanted):
+    kept = "train.checkpoint.folder=gs://b/checkpoints"
+    with pytest.raises(
+        ConfigError, match=r"the trials of tune keep no checkpoints .* 4 hosts of v5e-16"
+    ) as no:
+        request_of("train.tpu=v5e-16", TUNE, wanted, kept)
+    assert "tune=null" in no.value.hint
+    request_of("train.tpu=v5e-16", TUNE)
+    request_of("train.tpu=v5e-16", wanted, kept)
+    request_of("train.tpu=v5e-8", TUNE, wanted, kept)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TPU_SLICES)
 def test_service_s_own_types_read_the_request_of_every_slice(request_of, name):
