@@ -70,7 +70,7 @@ def _is_at_an_answer(error: AttributeError) -> bool:
     from google.api_core import exceptions
 
     raised_in = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
-    return raised_in.f_code.co_filename == exceptions.__file__
+    return bool(raised_in.f_code.co_filename == exceptions.__file__)
 
 
 def _answer(error: Any) -> refusal.Answer:
