@@ -95,9 +95,7 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
     metric = next((name for name in numbers(provenance.get("metrics")) if name != "example_count"), "")
     slices = provenance.get("slices")
     found = {name: numbers(values) for name, values in slices.items()} if isinstance(slices, Mapping) else {}
-    gate = provenance.get("gate")
-    checks = gate.get("checks", ()) if isinstance(gate, Mapping) else ()
-    is_error = is_lower_better(metric, bounds_of_checks(checks, metric))
+    is_error = is_lower_better(metric, bounds_of_checks(_checks(provenance.get("gate")), metric))
     values = sorted(
         ((each[metric], name) for name, each in found.items() if not math.isnan(each.get(metric, math.nan))),
         key=lambda item: (-item[0] if is_error else item[0], item[1]),
@@ -110,6 +108,12 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
         for value, name in values[:SHOWN_SLICES]
     )
     return SliceChart(metric, bars, len(values) - len(bars), is_error)
+
+
+def _checks(gate: Any) -> list[Mapping[str, Any]]:
+    """Return the checks of a gate; one of another pipeline may write anything in their place."""
+    checks = gate.get("checks") if isinstance(gate, Mapping) else None
+    return [each for each in checks if isinstance(each, Mapping)] if isinstance(checks, list | tuple) else []
 
 
 def plain(value: Any) -> str:

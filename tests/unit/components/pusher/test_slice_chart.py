@@ -80,6 +80,14 @@ def test_worst_slice_by_a_metric_of_one_s_own_is_that_of_its_name_or_threshold(m
     assert chart.bars[0].name == worst
 
 
+@pytest.mark.parametrize("checks", [None, 3, {"gain": 0.5}, ["gain"], [None, {"metric": "gain"}], [{}]])
+def test_checks_that_a_gate_of_one_s_own_writes_in_another_form_say_nothing_of_the_worst(checks):
+    """A version must not be kept from being pushed by them."""
+    slices = {"a": {"gain": 0.2}, "b": {"gain": 0.8}}
+    chart = slice_chart({"metrics": {"gain": 0.5}, "slices": slices, "gate": {"checks": checks}})
+    assert chart.bars[0].name == "a"
+
+
 def test_bar_of_a_negative_value_has_no_length():
     chart = slice_chart({"metrics": {"r2": 0.5}, "slices": {"a": {"r2": -1.0}, "b": {"r2": 0.5}}})
     assert [bar.share for bar in chart.bars] == [0.0, 0.5]
