@@ -169,8 +169,16 @@ def _are_numbers(value: object) -> bool:
     return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
 
 
-def _is_table(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+def _may_be_number(value: object) -> bool:
+    return value is None or type(value) in (int, float)
+
+
+def _are_bounds(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(each) in (int, float) for each in value)
+
+
+def _is_mapping_to(fits: Callable[[object], bool], value: object) -> bool:
+    return isinstance(value, dict) and all(map(fits, value.values()))
 
 
 def _are_checks(value: object) -> bool:
@@ -182,15 +190,18 @@ def _is_check(value: object) -> bool:
         return False
     texts = (value.get(key, "") for key in ("metric", "required", "slice", "found", "unit", "note"))
     numbers = (value.get(key) for key in ("got", "baseline"))
-    return all(isinstance(each, str) for each in texts) and all(
-        each is None or type(each) in (int, float) for each in numbers
-    )
+    return all(isinstance(each, str) for each in texts) and all(map(_may_be_number, numbers))
+
+
+_may_be_numbers = partial(_is_mapping_to, _may_be_number)
+_is_table = partial(_is_mapping_to, _may_be_numbers)
 
 
 _FORMS: Mapping[str, Callable[[object], bool]] = {
+    "baseline_metrics": _may_be_numbers,
     "checks": _are_checks,
     "findings": partial(_is_list_of, dict),
-    "intervals": _is_table,
+    "intervals": partial(_is_mapping_to, partial(_is_mapping_to, _are_bounds)),
     "lines": partial(_is_list_of, str),
     "metrics": _are_numbers,
     "min_slice_rows": lambda value: type(value) in (int, float),
@@ -198,6 +209,7 @@ _FORMS: Mapping[str, Callable[[object], bool]] = {
     "reasons": partial(_is_list_of, str),
     "reference_models": _is_table,
     "slices": _is_table,
+    "telling_rows": _are_numbers,
     "warnings": partial(_is_list_of, str),
     "override": lambda value: isinstance(value, str) and value in {"", *OVERRIDES},
 }

@@ -1,6 +1,7 @@
 """What a run achieved, from what its nodes put out."""
 
 import json
+import math
 
 import pytest
 
@@ -227,8 +228,15 @@ def test_what_a_gate_of_ones_own_writes_in_another_form_is_left_out(tmp_path):
         {"checks": [{"metric": "auc", "required": "at least 0.5", "got": "high", "passed": True}]},
         {"slices": ["hour=3"]},
         {"slices": {"hour=3": 0.5}},
+        {"slices": {"hour=3": {"auc": "high"}}},
+        {"baseline_metrics": {"auc": "high"}},
+        {"telling_rows": ["overall"]},
+        {"telling_rows": {"overall": "many"}},
         {"reference_models": ["linear"]},
+        {"reference_models": {"linear": {"auc": "high"}}},
         {"intervals": [0.1, 0.2]},
+        {"intervals": {"overall": {"auc": 0.5}}},
+        {"intervals": {"overall": {"auc": ["low", "high"]}}},
         {"min_slice_rows": "many"},
         {"warnings": "slow"},
     ],
@@ -243,3 +251,18 @@ def test_a_run_whose_gate_writes_another_verdict_ends_and_can_be_read(tmp_path, 
     assert verdict == {}
     assert list(summary(record, verdict=verdict)) + list(verdict_lines(verdict))
     assert RunRecord.from_json(json.loads(json.dumps(record.to_json()))).metrics == {}
+
+
+def test_what_a_gate_writes_in_our_form_is_kept_with_values_that_are_unknown(tmp_path):
+    ours = {
+        "checks": [{"metric": "auc", "required": "at least 0.5", "got": None, "passed": True}],
+        "baseline_metrics": {"auc": None},
+        "slices": {"overall": {"auc": 0.5, "rmse": None}},
+        "intervals": {"overall": {"auc": [0.4, math.nan]}, "hour=3": {}},
+        "reference_models": {"linear": {"auc": 0.4, "rows": 9}},
+        "telling_rows": {"overall": 7.5},
+        "min_slice_rows": 20,
+    }
+    (tmp_path / "verdict.json").write_text(json.dumps(ours))
+    outputs = {"blessing": [artifact("ModelBlessing", tmp_path, blessed=1)]}
+    assert read_verdict(outcome(NodeRecord("Own", state="complete", outputs=outputs))).keys() == ours.keys()
