@@ -3,8 +3,9 @@
 import re
 
 _HOLDS_A_SECRET = re.compile(
-    r"secret|passw(?:or)?d|passphrase|connection_?string|conn_str|webhook"
-    r"|(?:^|_)pass$"  # not pass_through, or pass_rate
+    r"secret|pass_?w(?:or)?d|pass_?phrase|connection_?string|conn_str|webhook"
+    # Not pass_through, or pass_rate.
+    r"|(?:^|_)pass(?:_?\d+|_(?:prod|production|stage|staging|test|dev|local|old|new|value|text|base64|b64))?$"
     r"|(?:^|_)(?:pwd|pat|jwt|sas)(?:$|_)"
     r"|tokens?(?:_?\d+)?$"
     r"|(?<!application_)credentials?(?:_json)?$"  # GOOGLE_APPLICATION_CREDENTIALS is a file
@@ -21,7 +22,8 @@ _IS_NONE = re.compile(
     r"|(?:^|_)(?:public|verify|kms|cmk|partition|sort|primary|foreign|cache|join)_keys?$"
     # The names of columns, of TFX's examples too, and what random numbers begin with in JAX.
     r"|(?:^|_)(?:label|feature|features|example|weight|weights|slice|group|id|time|date|output|input)_keys?$"
-    r"|(?:^|_)(?:text|image|row|query|index|num|target|document|column|prng|rng|random|sampling)_keys?$"
+    # The query key of Azure's search is a secret.
+    r"|(?:^|(?<!search)_)(?:text|image|row|query|index|num|target|document|column|prng|rng|random|sampling)_keys?$"
     r"|(?:^|_)(?:class|item|entity|value|split|numeric|numerical|categorical|dense|sparse)_keys?$"
     r"|(?:^|_)(?:surrogate|natural|business|unique|lookup)_keys?$",
     re.IGNORECASE,
