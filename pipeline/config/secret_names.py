@@ -23,7 +23,8 @@ _IS_NONE = re.compile(
     # The names of columns, of TFX's examples too, and what random numbers begin with in JAX.
     r"|(?:^|_)(?:label|feature|features|example|weight|weights|slice|group|id|time|date|output|input)_keys?$"
     # The query key of Azure's search is a secret.
-    r"|(?:^|(?<!search)_)(?:text|image|row|query|index|num|target|document|column|prng|rng|random|sampling)_keys?$"
+    r"|(?:^|(?<!search)_)query_keys?$"
+    r"|(?:^|_)(?:text|image|row|index|num|target|document|column|prng|rng|random|sampling)_keys?$"
     r"|(?:^|_)(?:class|item|entity|value|split|numeric|numerical|categorical|dense|sparse)_keys?$"
     r"|(?:^|_)(?:surrogate|natural|business|unique|lookup)_keys?$",
     re.IGNORECASE,
