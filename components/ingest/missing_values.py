@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -48,7 +49,8 @@ class MissingValues:
             whole = [str(int(number)) for number in self.numbers if number.is_integer()]
             mask = _is_in(values.cast(pa.string()), whole, pa.string()) if whole else None
         elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            mask = _is_in(values.cast(pa.float64()), [*self.numbers], pa.float64())
+            wanted = [*self.numbers, *_as_float32(self.numbers)]
+            mask = _is_in(values.cast(pa.float64()), wanted, pa.float64())
         else:
             return values
         return values if mask is None else pc.if_else(mask, pa.scalar(None, kind), values)
@@ -68,6 +70,14 @@ class MissingValues:
 
 def _is_in(values: pa.Array, wanted: Sequence[object], kind: pa.DataType) -> pa.Array | None:
     return pc.is_in(values, value_set=pa.array(wanted, kind)) if wanted else None
+
+
+def _as_float32(numbers: Iterable[float]) -> list[float]:
+    """Return the numbers as a file holds them in float32, with other digits: -99.9 as -99.9000015."""
+    with np.errstate(over="ignore"):
+        short = np.array([*numbers], np.float64).astype(np.float32)
+    # 1e300 and 1e-300 have none, and infinity and 0 are other numbers.
+    return [float(each) for each in short if np.isfinite(each) and each]
 
 
 def _number(text: str) -> float | None:
