@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +29,7 @@ from slipway.components.ingest.column_types import Columns, ColumnType, infer_ty
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.header_names import Header, header_of, names_problem, with_index
+from slipway.components.ingest.missing_values import is_number
 from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import TOO_LONG
@@ -62,7 +64,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     Raises:
         FileError: the file is not a CSV with these columns, or cannot be read to its end.
     """
-    table = _Table(file, options)
+    table = _Table(file, options, columns)
     if tuple(table.chosen) != tuple(columns):
         raise other_columns(file.name, tuple(table.chosen), tuple(columns))
     yield from table.blocks()
@@ -92,11 +94,16 @@ class _Rows:
 
 
 class _Table:
-    """One CSV file, whose header is read when it is created."""
+    """One CSV file, whose header is read when it is created.
 
-    def __init__(self, file: InputFile, options: Options) -> None:
+    Args:
+        columns: the types of its columns; those that are not known yet are left out.
+    """
+
+    def __init__(self, file: InputFile, options: Options, columns: Columns = MappingProxyType({})) -> None:
         self._file = file
         self._options = options
+        self._columns = columns
         self._notations = Notations.of(options)
         self._records = self._scanned()
         self._first = list(islice(self._records, 1))
@@ -356,7 +363,11 @@ class _Table:
 
     def _with_nulls(self, column: str, cells: pa.Array) -> pa.Array:
         nulls = self._options.null_values
-        if not nulls or not (self._options.follows_csv or column in self._notations):
+        if not (self._options.follows_csv or column in self._notations):
+            # A word for a missing value cannot have been one of a column of numbers, as a number may have.
+            is_text = self._columns.get(column, ColumnType.TEXT) == ColumnType.TEXT
+            nulls = () if is_text else tuple(text for text in nulls if not is_number(text))
+        if not nulls:
             return cells
         return pc.if_else(pc.is_in(cells, value_set=pa.array(nulls, pa.string())), "", cells)
 

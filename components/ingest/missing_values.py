@@ -68,6 +68,12 @@ class MissingValues:
         return type(value) in (int, float) and value in self.numbers
 
 
+def is_number(text: str) -> bool:
+    """Return whether a cell of a CSV is read as a number, which NaN is not."""
+    number = _number(text)
+    return number is not None and not math.isnan(number)
+
+
 def _is_in(values: pa.Array, wanted: Sequence[object], kind: pa.DataType) -> pa.Array | None:
     return pc.is_in(values, value_set=pa.array(wanted, kind)) if wanted else None
 

@@ -12,6 +12,7 @@ from slipway.components.errors import SlipwayError
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_names import boolean_columns
 from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.example_message import parse_example
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.storage import list_files
@@ -224,6 +225,16 @@ def test_later_file_without_a_column_is_refused_where_it_is_read(read):
         read("Area m2,rooms,city\n80,3,Ulm\n")
     with pytest.raises(InputError, match=r"b\.csv is empty"):
         read("")
+
+
+def test_word_for_a_missing_value_is_missing_in_a_column_of_numbers_whatever_the_training_read(read):
+    """It cannot have been a value there, as a text or a number may have been."""
+    content = "Area m²,rooms,city\nNA,3,NA\n-1,3,Ulm\n"
+    [rows] = read(content, null_values=("NA", "-1"), trained_as="parquet")
+    assert not rows.rejects
+    assert b"NA" in rows.records[0]
+    features = [parse_example(record).features.feature for record in rows.records]
+    assert [list(each["Area m²"].float_list.value) for each in features] == [[], [-1.0]]
 
 
 def test_true_and_false_are_not_taken_for_texts_that_no_training_had(read, tmp_path):
