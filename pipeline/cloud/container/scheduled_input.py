@@ -26,13 +26,14 @@ def fill_scheduled_span(given: ExecutorInput) -> None:
     """Replace the span in Ingest's file patterns, and remove the two parameters; `given` is changed.
 
     Args:
-        given: the ExecutorInput from the launcher; one without these parameters is left as it is.
+        given: the ExecutorInput from the launcher; that of another task is left as it is, also if a
+            component of one's own has a parameter of the same name.
 
     Raises:
         ComponentError: the scheduled time was not filled in, e.g. in a run that was started by hand.
     """
     values = given.get("inputs", {}).get("parameterValues", {})
-    if SCHEDULED_AT not in values:
+    if not {SCHEDULED_AT, LAG_DAYS, INPUT_CONFIG} <= values.keys():
         return
     at, lag_days = str(values.pop(SCHEDULED_AT)), int(values.pop(LAG_DAYS))
     try:

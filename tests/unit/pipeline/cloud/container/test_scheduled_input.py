@@ -38,7 +38,16 @@ def test_a_time_that_was_not_filled_in_is_refused_in_words(at):
     assert "date +%s" in caught.value.hint
 
 
-@pytest.mark.parametrize("given", [{"outputs": {}}, {"inputs": {"parameterValues": {"a": 1}}, "outputs": {}}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"outputs": {}},
+        {"inputs": {"parameterValues": {"a": 1}}, "outputs": {}},
+        # A component of one's own may have parameters of these names.
+        {"inputs": {"parameterValues": {"scheduled_at": "noon"}}, "outputs": {}},
+        {"inputs": {"parameterValues": {"scheduled_at": "noon", "lag_days": 2}}, "outputs": {}},
+    ],
+)
 def test_other_tasks_are_left_as_they_are(given):
     before = json.dumps(given)
     fill_scheduled_span(given)
