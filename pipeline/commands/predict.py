@@ -178,9 +178,11 @@ class Reader:
         texts = [name for name, kind in self.columns.items() if kind == ColumnType.TEXT]
         held = boolean_columns(file, self.options)
         if found := [name for name in texts if name in held]:
+            # JSON has them as words of its own, which a training on it has taken for these texts.
+            likely = "'true' and 'false'" if self.options.trained_as == "jsonl" else "'True' and 'False'"
             raise InputError(
                 f"{file.name}: column {found[0]!r} holds true and false, and the model was trained on texts",
-                hint="write the texts that it had in training, such as 'True' and 'False'",
+                hint=f"write the texts that it had in training, such as {likely}",
             )
 
 

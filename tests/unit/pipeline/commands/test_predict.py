@@ -248,6 +248,18 @@ def test_true_and_false_are_not_taken_for_texts_that_no_training_had(read, tmp_p
     pq.write_table(pa.table({"city": [True], "rooms": [True], "id": ["a"]}), tmp_path / "c.parquet")
     file = InputFile("c.parquet", tmp_path / "c.parquet")
     assert boolean_columns(file, Options(format="parquet")) == {"city", "rooms"}
+    table = pa.table({"Area m²": [80.0], "rooms": [3], "city": [True]})
+    for trained_as, texts in (("jsonl", "'true' and 'false'"), ("csv", "'True' and 'False'")):
+        pq.write_table(table, tmp_path / "d.parquet")
+        reader = Reader(
+            tuple(list_files(str(tmp_path / "d.parquet"))),
+            Options(format="parquet", trained_as=trained_as),
+            KINDS,
+            KINDS,
+        )
+        with pytest.raises(InputError) as caught:
+            list(reader(InputTask(0, "d.parquet", 1)))
+        assert caught.value.hint.endswith(texts)
     assert boolean_columns(file, Options()) == set()
 
 
