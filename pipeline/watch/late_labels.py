@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.parquet_batches import batches
@@ -30,6 +31,8 @@ _SHOWN = 60
 _BLOCK_BYTES = 1 << 20
 # From here on, float32 cannot tell whole numbers apart.
 _ROUNDED_FROM = 1 << 24
+# So many of any numbers from there on are not all among those that it holds: at most every second one is.
+_SURE = 20
 # Without it, the lines of a text that lies on both sides of a megabyte are taken for rows.
 _CSV = pyarrow.csv.ParseOptions(newlines_in_values=True)
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
@@ -244,15 +247,22 @@ class _Precision:
 
         Raises:
             UsageError: all fractions among them, from 2^24 on, are those that a float32 holds, and the keys
-                of the labels are not.
+                of the labels are not, or too few to tell.
         """
-        if self._rounded and not self._has_more_digits and any(map(_needs_more_digits, labels)):
-            raise UsageError(
-                f"The keys {key} in {logs.folder}, such as {self._rounded:.0f}, are rounded: the model takes "
-                f"that column as a float32, which holds whole numbers exactly up to {_ROUNDED_FROM:,} only.",
-                hint="join by another column or by request ids (request_log.ids); or let data.types make the "
-                "column a whole number or text, and train anew",
-            )
+        large = _large(labels)
+        if not self._rounded or self._has_more_digits or not large:
+            return
+        are, few = "are", ""
+        if all(map(_is_float32, large)):
+            if len(large) >= _SURE:
+                return  # all ids are such numbers
+            are, few = "may be", f"; {counted(len(large), 'label')} are too few to tell"
+        raise UsageError(
+            f"The keys {key} in {logs.folder}, such as {self._rounded:.0f}, {are} rounded: the model takes "
+            f"that column as a float32, which holds whole numbers exactly up to {_ROUNDED_FROM:,} only{few}.",
+            hint="join by another column or by request ids (request_log.ids); or let data.types make the "
+            "column a whole number or text, and train anew",
+        )
 
 
 def _is_float32(number: float) -> bool:
@@ -260,13 +270,17 @@ def _is_float32(number: float) -> bool:
     return (math.frexp(number)[0] * _ROUNDED_FROM).is_integer()
 
 
-def _needs_more_digits(key: str) -> bool:
-    """Return True if a label's key is a number that a float32 would round."""
-    try:
-        number = float(key)
-    except ValueError:
-        return False
-    return math.isfinite(number) and abs(number) >= _ROUNDED_FROM and not _is_float32(number)
+def _large(keys: Iterable[str]) -> list[float]:
+    """Return the keys that are numbers of which a float32 would round some."""
+    found = []
+    for key in keys:
+        try:
+            number = float(key)
+        except ValueError:
+            continue
+        if math.isfinite(number) and abs(number) >= _ROUNDED_FROM:
+            found.append(number)
+    return found
 
 
 def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, without: int) -> None:

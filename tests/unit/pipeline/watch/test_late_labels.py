@@ -243,10 +243,18 @@ def test_keys_that_the_model_s_float32_has_rounded_are_refused(log):
         labels_of_rows(logs, key="id", labels=labels, left_out_counts=Counter())
 
 
-def test_keys_that_a_float32_holds_are_joined_where_no_label_has_another(log):
-    """All numbers may be even, or those of the few labels."""
-    logs, labels = Logs.of(log((20_000_000.0, [0.5]))), {"20000000": 1.0, "20000002": 0.0, "a": 0.0, "": 0.0}
-    assert len(join(logs, key="id", version=7, labels=labels).labels) == 1
+def test_keys_that_a_float32_holds_are_joined_where_none_of_many_labels_has_another(log):
+    """All numbers may be even, as those of the few rows that were logged; 20 labels are not by chance."""
+    logs = Logs.of(log((20_000_000.0, [0.5])))
+    many = {str(20_000_000 + 2 * row): 1.0 for row in range(20)} | {"a": 0.0, "": 0.0}
+    assert len(join(logs, key="id", version=7, labels=many).labels) == 1
+    few = dict(list(many.items())[1:]) | {"20000000": 1.0, "20000002": 0.0}
+    assert len(join(logs, key="id", version=7, labels=few).labels) == 1
+    few.pop("20000004")
+    with pytest.raises(UsageError, match=r"may be rounded: .* 19 labels are too few to tell"):
+        join(logs, key="id", version=7, labels=few)
+    with pytest.raises(UsageError, match=r"No key in .* has a label yet"):  # none that could be another's
+        join(logs, key="id", version=7, labels={"7": 1.0})
 
 
 @pytest.mark.parametrize(
