@@ -1,7 +1,9 @@
 """Many runs from one process, with TFX imported once."""
 
+import itertools
 import os
 import resource
+import statistics
 import tempfile
 from pathlib import Path
 
@@ -66,16 +68,22 @@ def test_many_runs_in_a_row_leave_nothing_behind(in_process, system, warm):
             "files": [names(str(in_process.output)), len(names(str(in_process.output / "cache")))],
         }
 
+    sizes: dict[int, list[int]] = {ours: [], theirs: []}
     for number in range(RUNS):
         result = run("toy_pipeline:one", output=in_process.output, no_cache=True, quiet=True, warm=warm)
         assert result.ok, result.record
         if number == 4:  # what is imported or remembered at first is there now
-            before, sizes = footprint(), [resident_bytes(pid) for pid in (ours, theirs)]
+            before = footprint()
+        if number >= 4:
+            for pid, measured in sizes.items():
+                measured.append(resident_bytes(pid))
     assert footprint() == before
     assert before["temporary files"] == []
     assert before["processes"] == [[theirs], []]
-    for pid, size in zip((ours, theirs), sizes, strict=True):
-        assert resident_bytes(pid) - size < 3 * 2**20
+    for measured in sizes.values():
+        # What a run leaves, each run leaves. The process that other tests use, too, once grew by 13 MB,
+        # all in all, beside a load of 10.
+        assert statistics.median(after - size for size, after in itertools.pairwise(measured)) < 0.6 * 2**20
     assert in_process.lines("made") == ["a 1"] * RUNS, "each of them did its work"
     for folder in (in_process.output / "runs").iterdir():
         assert names(str(folder)) == [
