@@ -71,7 +71,7 @@ class LineDisplay(RunDisplay):
             told = (
                 f"{node_id} ({progress[node_id]})" if node_id in progress else node_id for node_id in running
             )
-            self._say(f"  still running: {', '.join(told)}")
+            self._say(f"  still running: {', '.join(told) or 'no task yet'}")
 
     def ends(self, record: RunRecord) -> None:
         """Print the summary."""

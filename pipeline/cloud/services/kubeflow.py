@@ -129,14 +129,28 @@ class Kubeflow:
         return _told(found, what=f"the run {name}", link=self.link(name))
 
     def cancel(self, name: str) -> None:
-        """Cancel a run; see `Service`."""
-        self._client.ask(f"cancelling the run {name}", self._client.runs.run_service_terminate_run, name)
+        """Cancel a run; see `Service`.
+
+        The API refuses a run that has ended, or that is being cancelled, as one whose row is not found.
+        """
+        try:
+            self._client.ask(f"cancelling the run {name}", self._client.runs.run_service_terminate_run, name)
+        except PipelineError as refused:
+            try:
+                found = self._run(name)
+            except PipelineError:
+                raise refused from None
+            if found.state in ("CANCELING", "CANCELED"):
+                return
+            if _state(found).is_over:
+                raise PipelineError(
+                    f"the run {name} cannot be cancelled: it has ended, {found.state}", hint=self.link(name)
+                ) from None
+            raise
 
     def state(self, name: str) -> JobState:
         """Return the state of a run; see `Service`."""
-        return _state(
-            self._client.ask(f"looking at the run {name}", self._client.runs.run_service_get_run, name)
-        )
+        return _state(self._run(name))
 
     def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
         """Create a recurring run; see `Service`."""
@@ -210,6 +224,9 @@ class Kubeflow:
         values = fill_scheduled_time(settings.parameters or {}, at)
         job["runtimeConfig"] = {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values}
         return job
+
+    def _run(self, name: str) -> Any:
+        return self._client.ask(f"looking at the run {name}", self._client.runs.run_service_get_run, name)
 
     def _get(self, schedule: Schedule) -> Any:
         get = self._client.recurring.recurring_run_service_get_recurring_run

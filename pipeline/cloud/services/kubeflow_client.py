@@ -8,7 +8,7 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Self
@@ -205,8 +205,13 @@ class KubeflowClient:
         try:
             yield
         except self.models.ApiException as error:
+            body = _answer(error)
             raise refusal.kubeflow_refusal(
-                error.status or 500, _said(error), doing=doing, token_env=self._settings.token_env
+                error.status or 500,
+                str(body.get("message") or body.get("error") or error.reason or ""),
+                doing=doing,
+                token_env=self._settings.token_env,
+                is_of_api="code" in body,
             ) from error
         except _NoApiError as error:
             raise refusal.no_api(
@@ -303,8 +308,8 @@ def _may_come_later(error: Any) -> bool:
     return not status or status in _OF_A_PROXY
 
 
-def _said(error: Any) -> str:
-    """Return the service's own error message.
+def _answer(error: Any) -> Mapping[str, Any]:
+    """Return the object in an error response, with the service's `message` and `code`; empty if it has none.
 
     Args:
         error: the generated client's ApiException.
@@ -312,5 +317,5 @@ def _said(error: Any) -> str:
     try:
         body = json.loads(error.body)
     except (TypeError, ValueError):
-        return str(error.reason or "")
-    return str(body.get("message") or body.get("error") or error.reason)
+        return {}
+    return body if isinstance(body, dict) else {}

@@ -95,12 +95,13 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
     return said, ""
 
 
-def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> PipelineError:
+def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str, is_of_api: bool) -> PipelineError:
     """Return the error for an error response of Kubeflow Pipelines.
 
     Args:
         said: the service's own message.
         token_env: the environment variable that holds the token.
+        is_of_api: whether the response is in the form of the API's, and not a web server's before it.
     """
     said = _first_line(said)
     if status == 401:
@@ -108,7 +109,8 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
     elif status == 403:
         message, hint = f"not allowed ({said})", "check cloud.kubeflow.namespace, and that you belong to it"
     elif status == 404:
-        message, hint = f"not found ({said})", "check cloud.kubeflow.host: it is the address of the API"
+        message = f"not found ({said})"
+        hint = "check its name" if is_of_api else "check cloud.kubeflow.host: it is the address of the API"
     elif status == 429 or status >= 500:
         message, hint = f"the service cannot answer now, {status} ({said})", "run the command again later"
     else:

@@ -92,6 +92,8 @@ class KubeflowApi:
     def terminate_run(self, query, body, name):
         if name not in self.runs:
             raise Refused(404, f"Run {name} not found")
+        if self.get_run(query, body, name)["state"] not in ("PENDING", "RUNNING", "PAUSED"):
+            raise Refused(400, f"Failed to terminate a run {name}. Row not found")
         self.lives = [{"state": "CANCELED"}]
         return {}
 
