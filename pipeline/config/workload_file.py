@@ -1,6 +1,7 @@
 """Reads a workload's settings: its file, with a profile and each `--set` laid over it, checked as a whole."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -307,7 +308,13 @@ def _set_layer(assignment: str) -> Layer:
     place = f"--set {shown_key(path)}"
     if path[0] == "profiles":
         raise ConfigError(f"{place}: profiles cannot be set; choose one with --profile NAME")
-    document = read_yaml(text, name=place)
+    try:
+        document = read_yaml(text, name=place)
+    except ConfigError as error:
+        quoted = shlex.quote(f'{key}="{text}"')
+        is_text = text.isprintable() and not {'"', "\\"}.intersection(text)
+        hint = f"if it is a text, quote it for YAML, too: --set {quoted}" if is_text else ""
+        raise ConfigError(error.message, hint=error.hint or hint) from error
     origins: dict[KeyPath, Origin] = {path[:length]: Origin(place) for length in range(1, len(path))}
     origins[path] = Origin(place, text=_unbroken(text), is_target=True)
     origins |= {(*path, *inner): Origin(place, text=at.text) for inner, at in document.places.items()}

@@ -80,3 +80,9 @@ def test_kubeflow_takes_what_its_launcher_carries(project, root):
     sets = read_assignments([f"cloud={{service: kubeflow, root: '{root}'}}"])
     loaded = load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
     assert loaded.cloud.root == root
+
+
+def test_a_cron_expression_that_yaml_reads_otherwise_is_refused_with_the_quotes_to_type():
+    with pytest.raises(ConfigError, match=r"--set cloud\.schedule\.cron:1: ") as caught:
+        read_assignments(["cloud.schedule.cron=* * * * *"])
+    assert caught.value.hint.endswith("""--set 'cloud.schedule.cron="* * * * *"'""")
