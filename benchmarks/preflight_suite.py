@@ -39,12 +39,13 @@ SLICES = {
         hosts=hosts,
         topology=topology,
         memory_bytes=CHIPS[name.partition("-")[0]].usable_bytes,
-        has_tensorflow=name != "v6e-8",
+        has_tensorflow=not name.startswith("v6e"),
     )
     for name, devices, hosts, topology in (
         ("v5e-1", 1, 1, "1x1"),
         ("v5e-8", 8, 1, "2x4"),
         ("v5e-16", 16, 4, "4x4"),
+        ("v6e-1", 1, 1, "1x1"),
         ("v6e-8", 8, 1, "2x4"),
     )
 }

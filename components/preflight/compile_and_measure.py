@@ -31,8 +31,9 @@ from slipway.components.large_imports import large_imports
 from slipway.components.preflight import traced_program
 from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS, largest_batch
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Trait
+from slipway.components.preflight.slice_mesh import UnknownSliceError, distributed_as_in_training, mesh_of
 from slipway.components.preflight.traced_program import Where, callbacks_in
-from slipway.components.preflight.training_step import TrainingStep, UnknownSliceError
+from slipway.components.preflight.training_step import TrainingStep
 
 JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
@@ -109,6 +110,7 @@ def answer_to(question: Question, *, before_search: Callable[[Answer], None] = l
     Raises:
         ComponentError: `build_model` does not return a compiled model, or the model has an input that is not
             a feature.
+        UnknownSliceError: libtpu does not describe the slice.
         ModuleNotFoundError: the model imports a module that this Python lacks.
         Exception: anything else the user's code raises, except errors of tracing, which are part of the
             answer.
@@ -128,13 +130,15 @@ def answer_to(question: Question, *, before_search: Callable[[Answer], None] = l
     # Keras rebuilds errors to add the call's arguments, which fails for JAX's: they take more than a message.
     keras.config.disable_traceback_filtering()
     found: list[Trait] = []
+    mesh = mesh_of(question)
     with (
+        distributed_as_in_training(question, mesh),
         only_shapes_of_large_weights(),
         casts(found, question.model),
         cut_integers(found, question.model),
         definitions(question.model) as lines,
     ):
-        answer = _answer(question, lines, lambda known: before_search(_with(known, found)))
+        answer = _answer(question, mesh, lines, lambda known: before_search(_with(known, found)))
     return _with(answer, found)
 
 
@@ -142,7 +146,7 @@ def _with(answer: Answer, found: list[Trait]) -> Answer:
     return replace(answer, traits=tuple(dict.fromkeys((*answer.traits, *found))))
 
 
-def _answer(question: Question, lines: Any, before_search: Callable[[Answer], None]) -> Answer:
+def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[Answer], None]) -> Answer:
     import keras
 
     from slipway.components.preflight.lengths import judge_lengths
@@ -220,7 +224,7 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
             return refused(error.message, cause="other", remedy=error.hint)
     try:
         where = _places(model, question, lines)
-        step = TrainingStep(model, features, question, where=where)
+        step = TrainingStep(model, features, question, mesh, where=where)
         traced, found, leaking, calls = _traced(step, model, question, where)
         facts["layers"] = layers_of(model, calls, line_of=lines.of)
     except SlipwayError:
@@ -235,7 +239,7 @@ def _answer(question: Question, lines: Any, before_search: Callable[[Answer], No
         return refused(f"{leaking}: {words}" if leaking else words, cause=cause, remedy=remedy)
     try:
         if buckets.lengths:
-            found = (*found, *judge_lengths(model, features, question, buckets))
+            found = (*found, *judge_lengths(model, features, question, mesh, buckets))
     except ComponentError as error:
         return refused(error.message, cause="shape", remedy=error.hint)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where)))

@@ -70,6 +70,7 @@ def adapt_to_compiler(question: Question, compiler: str) -> Question:
     A batch that the replicas cannot share evenly is rounded up: a rule reports the fault, and the compiler
     could add nothing to it.
     """
+    question = replace(question, has_several_devices=question.slice.devices > 1)
     if compiler != WITH_LIBTPU:
         cpu = replace(question.slice, name="a CPU", generation="", devices=1, hosts=1, topology="")
         cpu = replace(cpu, machine={}, memory_bytes=0, has_tensorflow=True)

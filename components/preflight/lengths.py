@@ -5,6 +5,7 @@ The rules are those of the training itself, `trainer.any_length`, which refuses 
 
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,7 @@ class BucketedModel:
 
 
 def judge_lengths(
-    served: Any, features: Mapping[str, Feature], question: Question, buckets: Buckets
+    served: Any, features: Mapping[str, Feature], question: Question, mesh: Any, buckets: Buckets
 ) -> Iterator[Trait]:
     """Trace the step for the batches of each length, and yield a trait if padding changes the answers.
 
@@ -63,7 +64,9 @@ def judge_lengths(
         model = model_of_any_length(asked, served)
         require_one_answer_a_row(asked, model)
         for bucket in range(buckets.count - 1):
-            _require_trace(model, {**features, **buckets.features(inputs, bucket)}, question, bucket, buckets)
+            of_bucket = {**features, **buckets.features(inputs, bucket)}
+            with _told_of(buckets.named(bucket), question.model):
+                TrainingStep(model, of_bucket, question, mesh).traced(question.batch_size)
         rows = made_up_rows(inputs, buckets)
         if rows is None or served.count_params() > MOST_WEIGHTS:
             return
@@ -73,16 +76,14 @@ def judge_lengths(
         yield Trait(kind="padding_counts", where=", ".join(buckets.lengths), detail=f"{change:.2g}")
 
 
-def _require_trace(
-    model: Any, features: Mapping[str, Feature], question: Question, bucket: int, buckets: Buckets
-) -> None:
+@contextmanager
+def _told_of(bucket: str, dotted_path: str) -> Iterator[None]:
+    """Say of which batches an error is; the user's code, and all that it calls, may raise anything."""
     try:
-        TrainingStep(model, features, question).traced(question.batch_size)
-    except Exception as error:  # the user's code, and all that it calls, may raise anything
-        told = explain(error, question.model)
-        raise ComponentError(
-            f"{KEY}: with {buckets.named(bucket)}: {told.message}", hint=told.remedy
-        ) from error
+        yield
+    except Exception as error:
+        told = explain(error, dotted_path)
+        raise ComponentError(f"{KEY}: with {bucket}: {told.message}", hint=told.remedy) from error
 
 
 def made_up_rows(inputs: Mapping[str, Feature], buckets: Buckets) -> dict[str, npt.NDArray[Any]] | None:

@@ -256,6 +256,7 @@ class Question:
         bucket_by_length: `train.input.bucket_by_length`; the longest batches are compiled.
         search_s: how long to search for the largest batch that fits; 0 for no search.
         is_fast: whether to compile with the compiler's least effort, which is faster but less exact.
+        has_several_devices: whether the training has several, whatever the compiler compiles for.
     """
 
     slice: Slice
@@ -272,6 +273,7 @@ class Question:
     bucket_by_length: Mapping[str, Sequence[int]] = field(default_factory=dict)
     search_s: float = 0.0
     is_fast: bool = False
+    has_several_devices: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return plain values, which `from_json` reads back."""

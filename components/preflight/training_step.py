@@ -9,24 +9,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from slipway.components.errors import ComponentError
 from slipway.components.preflight.memory_fit import next_batch_shortage, state_shortage
 from slipway.components.preflight.program_costs import program_costs, refusal
-from slipway.components.preflight.question_and_answer import Compiled, MeshAxis, Question, Slice
+from slipway.components.preflight.question_and_answer import Compiled, MeshAxis, Question
 from slipway.components.preflight.torus import span
 from slipway.components.preflight.traced_program import Where, place_of
 from slipway.components.preflight.weight_layout import Fault, WeightLayout, host_without_all
 
-ANOTHER_LIBTPU = "make tpu-compiler, which installs the libtpu that our table of slices is of"
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiler options that compile large models faster, to programs that need more memory.
 
 They are used for the search and for a quick look.
 """
-
-
-class UnknownSliceError(ComponentError):
-    """The installed libtpu does not describe a slice, or describes another one than our table has."""
 
 
 class TrainingStep:
@@ -35,12 +29,15 @@ class TrainingStep:
     Args:
         model: a built and compiled Keras model.
         features: the features by name, including the label.
+        mesh: of the slice's devices, see `slice_mesh.mesh_of`.
         where: returns the place of an equation of the traced step in the user's code.
     """
 
-    def __init__(self, model: Any, features: Any, question: Question, *, where: Where = lambda _: "") -> None:
+    def __init__(
+        self, model: Any, features: Any, question: Question, mesh: Any, *, where: Where = lambda _: ""
+    ) -> None:
         self._model, self._features, self._question, self._where = model, features, question, where
-        self._mesh = _mesh(question)
+        self._mesh = mesh
         self._layout = WeightLayout(question.layout, model.variables)
         batch = self._batch(max(question.batch_size, question.replicas))
         # Create the variables of the optimizer and the metrics, as the first call of fit would.
@@ -197,40 +194,3 @@ class TrainingStep:
 def _device_bytes(arrays: Iterable[Any]) -> int:
     """Return the size of what one device has of arrays, of which the shapes are known."""
     return sum(math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in arrays)
-
-
-def _mesh(question: Question) -> Any:
-    import jax
-    import numpy as np
-
-    devices = topology_devices(question.slice) if question.slice.generation else jax.devices("cpu")[:1]
-    shared = question.model_parallel if question.slice.generation else 1
-    shape = (len(devices) // shared, shared)
-    return jax.sharding.Mesh(np.array(devices).reshape(shape), ("batch", "model"))
-
-
-def topology_devices(wanted: Slice) -> Any:
-    """Return the devices of a slice, as libtpu describes them without a TPU.
-
-    Raises:
-        UnknownSliceError: libtpu cannot be loaded, or does not know the slice as our table has it.
-    """
-    from jax.experimental import topologies
-
-    name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
-    arguments: dict[str, Any] = {}
-    # These hosts have one chip and eight chips; all others have four, which is libtpu's default.
-    if bounds := {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology):
-        arguments["chips_per_host_bounds"] = bounds
-    if wanted.generation == "v4":  # the two cores of a chip as one device, as JAX has them
-        arguments["chip_config_name"] = "megacore"
-    try:
-        devices = topologies.get_topology_desc(f"{name}:{wanted.topology}", "tpu", **arguments).devices
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise UnknownSliceError(f"libtpu does not describe it ({reason})", hint=ANOTHER_LIBTPU) from error
-    hosts = len({each.process_index for each in devices})
-    for kind, known, ours in (("devices", len(devices), wanted.devices), ("hosts", hosts, wanted.hosts)):
-        if known != ours:
-            raise UnknownSliceError(f"libtpu knows {known} {kind} of it, not {ours}", hint=ANOTHER_LIBTPU)
-    return devices

@@ -489,6 +489,12 @@ def classes_for_a_number(features, _):
     return answered(x, x, units=10, loss="categorical_crossentropy", activation="softmax")
 
 
+@right(ERROR, says="the label has the shape (1024, 4), the model's", remedy="as many units", y=(4,))
+def three_classes_for_four(features, _):
+    x = given(features)
+    return answered(x, x, units=3, loss="categorical_crossentropy", activation="softmax")
+
+
 @right(ERROR, says="sparse", remedy="dense")
 def sparse_input(features, _):
     x = keras.Input(features["x"].shape, name="x", sparse=True)
@@ -702,6 +708,20 @@ def tensor_kept_in_a_metric(features, _):
     return answered(x, layers.Dense(256)(x), metrics=[Looking(name="looking")])
 
 
+class Watching(keras.losses.Loss):
+    """Keeps the last errors."""
+
+    def call(self, label, answer):
+        self.errors = ops.square(label - answer)
+        return ops.mean(self.errors, axis=-1)
+
+
+@right("leaked_tracer", says="the loss 'watching' (Watching), judged_models.py, line", remedy="compute_loss")
+def tensor_kept_in_the_loss(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), loss=Watching())
+
+
 @right("same_noise", says="'culprit' (Own), judged_models.py", remedy="SeedGenerator")
 def noise_of_numpy_of_a_fixed_seed(features, _):
     return through(
@@ -854,6 +874,19 @@ def a_print(features, _):
         return values
 
     return through(features, printed)
+
+
+@right(
+    "callback", says="the layer 'culprit', judged_models.py, line", remedy="keras.ops, or before the training"
+)
+def a_step_of_the_host(features, _):
+    import jax
+
+    def call(values):
+        shape = jax.ShapeDtypeStruct(values.shape, values.dtype)
+        return values + jax.pure_callback(np.sign, shape, jax.lax.stop_gradient(values))
+
+    return through(features, call)
 
 
 @right(
@@ -1039,6 +1072,43 @@ def a_spectrum_of_float32(features, _):
         return values + ops.cast(ops.mean(ops.rfft(ops.cast(values, "float32"))[0]), values.dtype)
 
     return through(features, call)
+
+
+def by_kernel(values, rows=None):
+    """Return twice the values, by a kernel of Pallas that takes so many rows at once, or all."""
+    from jax import lax
+    from jax.experimental import pallas
+
+    def double(read, write):
+        write[...] = read[...] * 2
+
+    at_once = (rows or values.shape[0], values.shape[1])
+    block = pallas.BlockSpec(at_once, lambda index: (index, 0))
+    grid = (values.shape[0] // at_once[0],)
+    called = pallas.pallas_call(double, out_shape=values, grid=grid, in_specs=[block], out_specs=block)
+    return values + called(lax.stop_gradient(values))
+
+
+@right(
+    ERROR,
+    says="a kernel (Pallas) cannot be divided among the devices",
+    remedy="jax.shard_map",
+    needs_compiler=True,
+    **ON_EIGHT,
+)
+def a_kernel_over_eight_devices(features, _):
+    return through(features, by_kernel)
+
+
+@right(
+    ERROR,
+    says="needs more of the memory within the chip",
+    remedy="fewer examples",
+    needs_compiler=True,
+    batch_size=2**16,
+)
+def a_kernel_of_all_rows(features, _):
+    return through(features, by_kernel)
 
 
 # ------------------------------------------------------------------------- what costs, or does not fit

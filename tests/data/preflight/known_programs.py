@@ -17,7 +17,7 @@ import numpy as np  # noqa: E402
 
 from slipway.components.preflight.program_costs import program_costs  # noqa: E402
 from slipway.components.preflight.question_and_answer import Slice  # noqa: E402
-from slipway.components.preflight.training_step import topology_devices  # noqa: E402
+from slipway.components.preflight.slice_mesh import topology_devices  # noqa: E402
 
 ONE_CHIP = Slice(name="v5e-1", generation="v5e", devices=1, topology="1x1", memory_bytes=0)
 MESH = jax.sharding.Mesh(np.array(topology_devices(ONE_CHIP)), ("batch",))

@@ -118,6 +118,11 @@ def with_a_number_of_the_device(features, _):
     return through(features, lambda values: values * ops.mean(values))
 
 
+@mends("a_number_of_python", "ops.where")
+def with_a_choice_of_the_device(features, _):
+    return through(features, lambda values: values * ops.where(ops.mean(values) > 0, 1.0, 2.0))
+
+
 @mends("an_array_of_a_tensor")
 def with_a_mean_of_keras(features, _):
     return through(features, lambda values: values * ops.mean(values))
@@ -127,6 +132,23 @@ def with_a_mean_of_keras(features, _):
 def with_a_slice_updated(features, _):
     def call(values):
         return ops.slice_update(values, (0, 0), ops.zeros((1, values.shape[-1]), values.dtype))
+
+    return through(features, call)
+
+
+@mends("a_tensor_changed_in_place", "ops.scatter_update")
+def with_a_row_scattered(features, _):
+    def call(values):
+        return ops.scatter_update(values, [[0]], ops.zeros((1, values.shape[-1]), values.dtype))
+
+    return through(features, call)
+
+
+@mends("a_tensor_changed_in_place", "ops.where")
+def with_a_row_chosen(features, _):
+    def call(values):
+        is_first = ops.expand_dims(ops.arange(values.shape[0]) == 0, -1)
+        return ops.where(is_first, ops.zeros_like(values), values)
 
     return through(features, call)
 
@@ -200,6 +222,13 @@ def with_sizes_made_equal(features, _):
     return answered(x, wide(narrow))
 
 
+@mends("sizes_that_do_not_go_together", "or other units", rules=("padding",), says="3 units")
+def with_other_units(features, _):
+    x = given(features)
+    wide = layers.Lambda(lambda values: ops.matmul(values, ops.ones((3, 256), values.dtype)))
+    return answered(x, wide(layers.Dense(3, activation="relu", name="wide")(x)))
+
+
 def halved(values):
     return ops.fori_loop(0, 9, lambda _, each: ops.where(ops.sum(each) > 1, each / 2, each), values)
 
@@ -222,6 +251,16 @@ def with_fixed_turns(features, _):
 @mends("a_boolean_index", "ops.where with a mask")
 def with_a_mask(features, _):
     return through(features, lambda values: values + ops.sum(ops.where(values > 0, values, 0)))
+
+
+@mends("a_boolean_index", "ops.top_k")
+def with_the_largest(features, _):
+    return through(features, lambda values: values + ops.sum(ops.top_k(values, 8)[0]))
+
+
+@mends("a_boolean_index", "compute it in preprocessing_fn")
+def with_a_sum_made_before(features, _):
+    return through(features, lambda values: values)
 
 
 @mends("distinct_values", "a fixed size")
@@ -319,6 +358,15 @@ def with_a_step_of_jax_for_one_of_tensorflow(features, _):
     return _of(judged.StepOfJax, features, loss="mse")
 
 
+settles(
+    "with_a_step_of_tensorflow_trained_by_it",
+    "a_train_step_of_tensorflow",
+    "--set train.backend=tensorflow",
+    **IN_TENSORFLOW,
+    says="is not known",
+)
+
+
 @mends("a_train_step_of_tensorflow_that_tensorflow_trains", "--set train.backend=jax", backend="jax")
 def with_compute_loss_in_jax(features, _):
     return _of(OwnLoss, features)
@@ -369,6 +417,12 @@ def with_a_sparse_loss(features, _):
     return answered(x, x, units=10, loss="sparse_categorical_crossentropy", activation="softmax")
 
 
+@mends("three_classes_for_four", "as many units as the label has numbers")
+def with_four_classes(features, _):
+    x = given(features)
+    return answered(x, x, units=4, loss="categorical_crossentropy", activation="softmax")
+
+
 @mends("sparse_input", "dense ones of a fixed shape")
 def with_a_dense_input(features, _):
     x = given(features)
@@ -385,6 +439,18 @@ def with_lists_of_equal_length(features, _):
 def with_a_known_length(features, _):
     x = given(features)
     return answered(x, layers.LSTM(128)(x))
+
+
+@mends("unknown_length", "Reshape")
+def with_a_length_by_reshape(features, _):
+    x = given(features)
+    return answered(x, layers.LSTM(128)(layers.Reshape((64, 64))(x)))
+
+
+@mends("unknown_length", "padding")
+def with_a_length_by_padding(features, _):
+    x = given(features)
+    return answered(x, layers.LSTM(128)(layers.ZeroPadding1D((0, 64))(x)))
 
 
 @mends("input_that_is_no_feature")
@@ -496,6 +562,38 @@ def with_a_tensor_kept_in_a_weight(features, _):
     return answered(x, Keeping(name="culprit")(layers.Dense(256)(x)))
 
 
+class Giving(layers.Layer):
+    """Returns its values beside what it makes of them."""
+
+    def call(self, values):
+        return values * 2, values
+
+
+@mends("tensor_kept", "return it")
+def with_a_tensor_returned(features, _):
+    x = given(features)
+    doubled, values = Giving(name="culprit")(layers.Dense(256)(x))
+    return answered(x, layers.Concatenate()([doubled, values]))
+
+
+class Watching(keras.Model):
+    """Keeps the mean of its last errors in a weight."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.error = self.add_weight(shape=(), initializer="zeros", trainable=False, name="error")
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        loss = ops.mean(ops.square(y - y_pred))
+        self.error.assign(loss)
+        return loss
+
+
+@mends("tensor_kept_in_the_loss", "compute_loss")
+def with_an_error_kept_by_compute_loss(features, _):
+    return _of(Watching, features)
+
+
 class Masked(layers.Layer):
     """Has its mask as a weight."""
 
@@ -559,6 +657,19 @@ class Value(keras.metrics.Metric):
 def with_a_metric_that_gives_the_value(features, _):
     x = given(features)
     return answered(x, layers.Dense(512)(x), metrics=[Value()])
+
+
+class Converted(Value):
+    """Gives its variable as a tensor."""
+
+    def result(self):
+        return ops.convert_to_tensor(self.total)
+
+
+@mends("metric_that_gives_its_variable", "ops.convert_to_tensor(variable)")
+def with_a_metric_that_converts_it(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(512)(x), metrics=[Converted()])
 
 
 @mends("noise_of_a_fixed_seed")
@@ -673,6 +784,11 @@ def with_int32_in_a_layer(features, _):
     return through(features, lambda values: ops.cast(ops.cast(values * 1e9, "int32"), "float32"))
 
 
+@mends("int64_in_a_layer", "belong in preprocessing_fn")
+def with_integers_made_before(features, _):
+    return through(features, lambda values: values)
+
+
 @mends("complex128_in_a_layer")
 def with_complex64_in_a_layer(features, _):
     return through(features, lambda values: ops.real(ops.cast(values, "complex64")))
@@ -704,6 +820,16 @@ def without_a_print(features, _):
     return through(features, lambda values: values)
 
 
+@mends("a_step_of_the_host", "compute it with keras.ops")
+def with_a_sign_of_keras(features, _):
+    return through(features, lambda values: values + ops.sign(ops.stop_gradient(values)))
+
+
+@mends("a_step_of_the_host", "or before the training")
+def with_a_sign_made_before(features, _):
+    return through(features, lambda values: values)
+
+
 settles(
     "with_all_normalized_together_by_jax", "normalized_by_replica", "--set train.backend=jax", backend="jax"
 )
@@ -728,6 +854,13 @@ settles(
 
 
 settles("without_synchronization", "synchronized_by_jax", model="judged_models.normalized_by_replica")
+settles(
+    "with_synchronization_by_tensorflow",
+    "synchronized_by_jax",
+    "--set train.backend=tensorflow",
+    **IN_TENSORFLOW,
+    says="is not known",
+)
 
 
 # ------------------------------------------------------------------------- batches of several lengths
@@ -799,6 +932,11 @@ def with_eigenvalues_of_a_symmetric_matrix(features, _):
     return through(features, call)
 
 
+@mends("eigenvalues_of_a_matrix", "or compute it in preprocessing_fn", needs_compiler=False)
+def with_eigenvalues_made_before(features, _):
+    return through(features, lambda values: values)
+
+
 @mends("a_matrix_inverted_in_bfloat16")
 def with_a_matrix_inverted_in_float32(features, _):
     def call(values):
@@ -808,7 +946,51 @@ def with_a_matrix_inverted_in_float32(features, _):
     return through(features, call)
 
 
+@mends("a_kernel_over_eight_devices", "keras.ops in its place")
+def with_a_product_for_a_kernel(features, _):
+    return through(features, lambda values: values * 3)
+
+
+@mends("a_kernel_over_eight_devices", "jax.shard_map around it")
+def with_a_kernel_on_each_device(features, _):
+    import jax
+
+    def call(values):
+        mesh = keras.distribution.distribution().device_mesh.backend_mesh
+        rows = jax.sharding.PartitionSpec(mesh.axis_names[0])
+        return jax.shard_map(judged.by_kernel, mesh=mesh, in_specs=rows, out_specs=rows, check_vma=False)(
+            values
+        )
+
+    return through(features, call)
+
+
+settles("a_kernel_on_one_device", "a_kernel_over_eight_devices", "or a slice of one device", slice="v5e-1")
+settles(
+    "a_kernel_of_fewer_rows", "a_kernel_of_all_rows", "fewer examples (train.batch_size)", batch_size=1024
+)
+
+
+@mends("a_kernel_of_all_rows", "smaller windows")
+def with_a_kernel_of_some_rows(features, _):
+    return through(features, lambda values: judged.by_kernel(values, rows=1024))
+
+
 settles("with_a_spectrum_of_float32", "a_spectrum_of_bfloat16", model="judged_models.a_spectrum_of_float32")
+
+
+class Spectrum(layers.Layer):
+    """Adds the mean of its values' spectrum."""
+
+    def call(self, values):
+        return values + ops.mean(ops.rfft(values)[0])
+
+
+@mends("a_spectrum_of_bfloat16", 'dtype="float32" for the layer')
+def with_a_layer_of_float32(features, _):
+    x = given(features)
+    hidden = layers.Dense(256, activation="relu", name="wide")(x)
+    return answered(x, Spectrum(dtype="float32", name="culprit")(hidden))
 
 
 @mends("flash_attention_of_keras", by="leave flash_attention out")
@@ -932,6 +1114,20 @@ def with_sgd_within_memory(features, _):
     return _of_table(features, 12_000_000, "sgd")
 
 
+@mends("numbers_of_adam_beyond_memory", "adafactor")
+def with_adafactor_within_memory(features, _):
+    return _of_table(features, 12_000_000, "adafactor")
+
+
+settles(
+    "on_a_chip_with_more_memory",
+    "numbers_of_adam_beyond_memory",
+    "a slice with more memory",
+    rules=("whole_table",),
+    slice="v6e-1",
+)
+
+
 # ------------------------------------------------------------------------- settings and data of a training
 def plain(features, _):
     x = given(features)
@@ -1014,6 +1210,12 @@ settles(
 
 faulty("six_files_for_four_hosts", "files", "a multiple of 4", **ON_FOUR_HOSTS, **files(6))
 settles("eight_files_for_four_hosts", "six_files_for_four_hosts", **files(8))
+settles(
+    "six_files_in_files_of_the_hosts",
+    "six_files_for_four_hosts",
+    "train.input.cache: memory or file",
+    training={"train_files": 6, "input_cache": "file"},
+)
 
 faulty("many_small_files", "files", "fewer Beam shards", **files(2**10, of_bytes=2**20))
 settles("files_of_100_mb", "many_small_files", **files(11, of_bytes=10**8))

@@ -21,7 +21,7 @@ LARGEST = ("v4-512", "v5e-128", "v5e-256", "v5p-512", "v6e-256", "v7-512")
 DESCRIBE = """
 import json, sys
 from slipway.components.preflight.compile_and_measure import _prepare
-from slipway.components.preflight.training_step import topology_devices
+from slipway.components.preflight.slice_mesh import topology_devices
 from slipway.components.preflight.question_and_answer import Slice
 _prepare()
 print(json.dumps({

@@ -45,6 +45,7 @@ REASONS = {
         "slipway.components.ingest.worker",
         "slipway.components.pool_worker",
         "slipway.components.preflight.compile_and_measure",
+        "slipway.components.preflight.slice_mesh",
         "slipway.components.preflight.training_step",
         "slipway.components.serving_check.client",
         "slipway.components.serving_check.requests",
