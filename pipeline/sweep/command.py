@@ -18,7 +18,7 @@ from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
 from slipway.pipeline.engine.run_end import Listener
 from slipway.pipeline.engine.scheduler import Hopeless
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import ConfigError, UsageError, raised_as
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.history import History
@@ -108,18 +108,26 @@ def resume(name: str, output: Path, *, asked: Asked = Asked()) -> Sweep:
                 hint="leave it out, or begin a new sweep: what is cached is not trained again",
             )
     sweep = read_sweep(name, output)
-    _require_same_settings(sweep)
+    _edited_code(sweep)
     return sweep
 
 
-def _require_same_settings(sweep: Sweep) -> None:
-    keys = [key for key in _changed_since(sweep) if not key.startswith(CODE)]
+def _edited_code(sweep: Sweep) -> list[str]:
+    """Return the files of code that were edited since a sweep began.
+
+    Raises:
+        UsageError: the settings have changed, too, or cannot be read any more.
+    """
+    with raised_as(UsageError, ConfigError):  # which in a trial is told of its own values
+        found = _changed_since(sweep)
+    keys = [key for key in found if not key.startswith(CODE)]
     if keys:
         raise UsageError(
             f"The settings of {sweep.file} have changed since sweep {sweep.sweep_id} began: "
             f"{', '.join(keys[:5])}{', ...' * (len(keys) > 5)}. Its trials could not be compared.",
-            hint="put them back, or begin a new sweep: what is cached is not trained again",
+            hint="put them back, then sweep --resume; or begin a new one: cached trainings stay",
         )
+    return [key.partition(".")[2] for key in found]
 
 
 def _changed_since(sweep: Sweep) -> list[str]:
@@ -149,8 +157,8 @@ def carry_out(
             imported only once.
 
     Raises:
-        UsageError: another process is running this sweep, or is using its output folder; or it prunes, and
-            Optuna is not installed.
+        UsageError: another process is running this sweep, or is using its output folder; it prunes, and
+            Optuna is not installed; or the workload's settings were edited meanwhile.
         PipelineError: the first run failed, so the others would fail too.
     """
     if sweep.prune_after is not None:
@@ -172,10 +180,15 @@ def carry_out(
             f"note: the trainings of --jobs {jobs} share {shared} and its memory; without --jobs they "
             "follow one another"
         )
-    has_begun = any(trial.run_id for trial in sweep.done)
-    edited = [key.partition(".")[2] for key in _changed_since(sweep) if key.startswith(CODE)]
-    if has_begun and edited:
-        tell(f"note: code has changed since the sweep began ({edited[0]}); trials may differ by that")
+    known: set[str] = set()
+
+    def note_edits() -> None:
+        edited = [file for file in _edited_code(sweep) if file not in known]
+        known.update(edited)
+        if edited and any(trial.run_id for trial in sweep.done):
+            tell(f"note: code has changed since the sweep began ({edited[0]}); trials may differ by that")
+
+    note_edits()
     with (
         locked(sweep.folder, run_id=f"sweep {sweep.sweep_id}", what=f"sweep {sweep.sweep_id}"),
         _beside(sweep, jobs or 1) as beside,
@@ -186,6 +199,7 @@ def carry_out(
         def run(
             sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None], hopeless: Hopeless
         ) -> RunRecord:
+            note_edits()  # a sweep lasts for hours, and each trial reads the files anew
             chosen = _choice(sweep, sets)
             nodes = 1 if beside and beside.begun else jobs
             request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=nodes)

@@ -237,3 +237,46 @@ def test_a_sweep_of_a_workload_that_was_edited_meanwhile_is_not_continued(taxi, 
     sweep.basis = {}  # of an earlier version
     sweep.save()
     assert resume("latest", tmp_path) == sweep
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("  epochs: 77", r"have changed since sweep \S+ began: train\.epochs\. Its trials"),
+        ("  epochs: [", "yaml:"),
+    ],
+)
+def test_a_sweep_ends_once_its_workload_is_edited_while_it_runs(taxi, tmp_path, monkeypatch, to, said):
+    """Otherwise trials with other settings would be compared, or be told as failed for good."""
+    file = tmp_path / "workload.yaml"
+    text = taxi.read_text(encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+
+    def execute(request, *, display, **_):
+        record = RunRecord("run", "taxi", state="complete", metrics={"auc": 0.5})
+        display.begins(record)
+        file.write_text(re.sub(r"(?m)^  epochs: \d+", to, text), encoding="utf-8")
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep = begin(file, tmp_path, Asked(sets=SETS))
+    with pytest.raises(UsageError, match=said):
+        carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
+    assert [trial.state for trial in sweep.done] == ["complete", "running"]
+
+
+def test_code_that_is_edited_while_a_sweep_runs_is_told_once(taxi, tmp_path, monkeypatch):
+    def execute(request, *, display, **_):
+        record = RunRecord("run", "taxi", state="complete", metrics={"auc": 0.5})
+        display.begins(record)
+        sweep.basis[command.CODE]["workloads/taxi/model.py"] = "that of another text"
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep = begin(taxi, tmp_path, Asked(sets=["train.batch_size=128,256,512"]))
+    told = []
+    assert carry_out(sweep, jobs=None, tell=told.append, warm=object()) == 0
+    notes = [line for line in told if line.startswith("note: ")]
+    assert notes == [
+        "note: code has changed since the sweep began (workloads/taxi/model.py); trials may differ by that"
+    ]
