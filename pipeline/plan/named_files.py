@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slipway.components.store_address import is_elsewhere
+
 # The files of these parameters are handled elsewhere, by split and span.
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
 # The folders of these parameters are written, not read.
@@ -53,6 +55,14 @@ def named_files(
             elif os.path.isdir(path) and not _holds(path, own):  # noqa: PTH112
                 patterns.add(f"{glob.escape(str(path))}/**/*")
     return sorted(files), sorted(patterns)
+
+
+def imported_patterns(uri: str) -> list[str]:
+    """Return glob patterns for what an Importer imports: the file of that name, or the folder with all in it.
+
+    None for an address in a store, in which a pattern names objects of one level.
+    """
+    return [] if is_elsewhere(uri) else [glob.escape(uri), f"{glob.escape(uri)}/**/*"]
 
 
 def named_code(values: Mapping[str, object]) -> set[str]:

@@ -18,8 +18,9 @@ from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from slipway.components.data_gate.span_strategy import SpanStrategy
 from slipway.components.ingest.spans import PLACEHOLDER, at_span
+from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.fingerprint.fingerprint import flatten_params
-from slipway.pipeline.plan.named_files import named_code, named_files
+from slipway.pipeline.plan.named_files import imported_patterns, named_code, named_files
 from slipway.pipeline.plan.placeholders import unforeseen
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
@@ -91,7 +92,7 @@ def _node(
         code=tuple(sorted(code)),
         data=tuple(sorted({*_input_patterns(values), *patterns})),
         files=tuple(files),
-        uncached=_uncached(node, runner_utils.extract_custom_driver_spec(deployment, node_id)),
+        uncached=_uncached(node, values, runner_utils.extract_custom_driver_spec(deployment, node_id)),
         is_resolver=node.node_info.type.name == RESOLVER,
         finds_baseline=_strategies(node) == {LatestBlessedModelStrategy.__name__},
         finds_reference=_finds_reference(node),
@@ -111,12 +112,14 @@ def _keys_of(value: Any) -> Collection[str]:
     return value.keys() if isinstance(value, Mapping) else ()
 
 
-def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
+def _uncached(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], driver: Any) -> str:
     """Return why the node's earlier results are never reused, in words; empty if they may be."""
     if not node.execution_options.caching_options.enable_cache:
         return "its pipeline has enable_cache=False"
     if class_path_of(driver).endswith(f".{_QUERY}"):
         return "the tables behind its query may have changed"
+    if is_elsewhere(str(values.get("artifact_uri", ""))):
+        return "what it imports is in a store, where it may have changed"
     if _reads_other_runs(node):
         return "other runs may have made more of what it reads"
     expressions = {
@@ -235,7 +238,7 @@ def _opened(value: Any) -> Any:
 def _input_patterns(values: Mapping[str, object]) -> list[str]:
     """Return the file patterns of a file-based ExampleGen (one per input split) or of an Importer."""
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
-    patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
+    patterns = imported_patterns(imported) if isinstance(imported, str) else []
     if isinstance(base, str) and isinstance(config, Mapping):
         # Only TFX knows which span or version is the latest, so all of them count unless one is named.
         named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from slipway.pipeline.plan.named_files import named_code, named_files
+from slipway.pipeline.plan.named_files import imported_patterns, named_code, named_files
+from slipway.pipeline.plan.node_fingerprints import matching_files
 
 
 @pytest.fixture
@@ -52,6 +53,20 @@ def test_word_in_a_list_is_no_folder(folder):
 def test_folder_whose_name_has_signs_of_a_pattern_is_taken_by_its_letters(folder):
     (folder / "run[1]").mkdir()
     assert named({"from": "run[1]"}) == ([], [f"{folder}/run[[]1]/**/*"])
+
+
+@pytest.mark.parametrize("name", ["words", "words [v1]", "wo*ds?"])
+def test_what_an_importer_imports_is_found_by_the_letters_of_its_path(folder, name):
+    (folder / name).mkdir(exist_ok=True)
+    (folder / name / "de.txt").touch()
+    found = matching_files(imported_patterns(f"{folder}/{name}"))
+    assert folder / name / "de.txt" in found
+    assert {path.parent.name for path in found} == {name}
+    assert matching_files(imported_patterns(f"{folder}/{name}/de.txt")) == [folder / name / "de.txt"]
+
+
+def test_what_an_importer_imports_from_a_store_has_no_patterns():
+    assert imported_patterns("gs://b/words") == []
 
 
 @pytest.mark.parametrize(
