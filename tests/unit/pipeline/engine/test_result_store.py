@@ -128,3 +128,19 @@ def test_uncached_results_leave_nothing_behind(tmp_path):
     assert results.state_folder("a/b") is None
     assert list(tmp_path.iterdir()) == []
     assert entry == NodeRecord("a/b", why="no")
+
+
+def test_what_a_step_made_of_the_result_of_changed_code_is_not_kept_either(tmp_path):
+    """The step before it was another process, of which only the record tells."""
+    history = History(tmp_path)
+    graph = Graph("toy", (Node("Transform", "A", ()), Node("Trainer", "B", ("Transform",))))
+    plan = Plan(graph, {"Transform": PRINT, "Trainer": Fingerprint({"param:x": "2"})}, {}, "", "")
+    record = history.new_run("toy")
+    record.nodes = [NodeRecord(name, execution_id=7, state="complete") for name in graph.ids]
+    CachedResults(Journal(record, history, 0.0), plan, lambda _node_id: False).keep(record.nodes[0], {})
+    history.save(record)
+
+    record = history.find(record.run_id)
+    CachedResults(Journal(record, history, 0.0), plan).keep(record.nodes[1], {})
+    assert history.recall(plan.prints["Trainer"].key) is None
+    assert record.node("Trainer").why == "; not cached: Transform's code or data changed while that ran"
