@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.pipeline.engine.run_end import warn_of_damage
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.lock import is_locked
+from slipway.pipeline.runs.lock import is_at_work
 from slipway.pipeline.runs.outcome import live_beside, read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord
 from slipway.pipeline.screen.verdict_table import verdict_lines
@@ -48,8 +48,12 @@ def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
     """Update an unfinished run: set its time so far, or mark it as killed if no process runs it."""
     if record.state != "running" or record.in_steps:
         return record
-    record.wall_s = max(record.wall_s, History(output.absolute()).alive_s(record.run_id))
-    if not is_locked(output):
+    history = History(output.absolute())
+    record.wall_s = max(record.wall_s, history.alive_s(record.run_id))
+    if not is_at_work(output, record.run_id):
+        now = history.run(record.run_id)
+        if now is not None and now.state != "running":  # it has ended since its record was read
+            return now
         record.state = "killed"
         for node in record.nodes:
             if node.state in ("running", "waiting"):

@@ -164,14 +164,35 @@ def is_locked(output: Path) -> bool:
     return False
 
 
-def _owner(path: Path) -> tuple[str, str]:
-    """Return who holds a lock, and what ends that, as texts."""
+def is_at_work(output: Path, run_id: str) -> bool:
+    """Return True if an engine is at work in that folder, unless it says that it runs another run."""
+    if not is_locked(output):
+        return False
+    owner = _noted(output / ".lock")
+    return owner is None or not _is_run(owner[0]) or owner[0] == run_id
+
+
+def _is_run(run_id: str) -> bool:
+    """Return True if what holds a lock is one run, rather than a sweep's runs or another command."""
+    return run_id[:1].isdigit()
+
+
+def _noted(path: Path) -> tuple[str, int] | None:
+    """Return what a lock's file names as its holder, and the process; None if it names none."""
     try:
         owner = json.loads(path.read_text(encoding="utf-8"))
-        run_id, pid = str(owner["run_id"]), int(owner["pid"])
+        return str(owner["run_id"]), int(owner["pid"])
     except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _owner(path: Path) -> tuple[str, str]:
+    """Return who holds a lock, and what ends that, as texts."""
+    owner = _noted(path)
+    if owner is None:
         return "another run", "wait for it"
-    told = f"process {pid} ({f'run {run_id}' if run_id[:1].isdigit() else run_id})"
+    run_id, pid = owner
+    told = f"process {pid} ({f'run {run_id}' if _is_run(run_id) else run_id})"
     if _is_stopped(pid):
         return f"{told}, which is stopped", f"continue it: fg in its terminal, or kill -CONT {pid}"
     return told, "wait for it"

@@ -44,6 +44,30 @@ def test_a_run_that_goes_on_shows_the_time_so_far(begun, tmp_path):
     assert (told.state, told.wall_s) == ("running", 95.25)
 
 
+@pytest.mark.parametrize(
+    ("holder", "state"), [("20261129-000000-ffff", "killed"), ("sweep 20261129-000000-ffff", "running")]
+)
+def test_a_killed_run_does_not_go_on_because_another_is_at_work(begun, tmp_path, holder, state):
+    """The runs of a sweep side by side hold one lock, under its name."""
+    with locked(tmp_path, run_id=holder):
+        [told] = show.runs(tmp_path)
+    assert told.state == state
+
+
+def test_a_run_that_ends_while_it_is_looked_at_is_not_called_killed(begun, tmp_path, monkeypatch):
+    history = History(tmp_path)
+
+    def is_at_work(*_):
+        ended = history.find(begun.run_id)
+        ended.state, ended.wall_s = "complete", 96.0
+        history.save(ended)
+        return False
+
+    monkeypatch.setattr(show, "is_at_work", is_at_work)
+    found = show.find(begun.run_id, tmp_path)
+    assert (found.state, found.wall_s, found.output) == ("complete", 96.0, tmp_path)
+
+
 @pytest.mark.parametrize("note", [None, "", "95.2 half a"])
 def test_a_run_that_was_killed_before_it_noted_its_time_shows_that_of_its_record(begun, tmp_path, note):
     file = tmp_path / "runs" / begun.run_id / "alive_s"
