@@ -141,7 +141,8 @@ def result_lines(
 
 def _data_lines(passed: Sequence[Verdict]) -> Iterator[str]:
     """Yield the findings that a data gate let pass."""
-    found = [finding for verdict in passed for finding in verdict.get("findings", ())]
+    every = (finding for verdict in passed for finding in verdict.get("findings", ()))
+    found = [finding for finding in every if finding.get("what")]  # a gate of one's own may tell less
     for finding in found[:_SHOWN_FINDINGS]:
         about = f"{finding['feature']}: " if finding.get("feature") else ""
         yield f"Data: {about}{finding['what']}"

@@ -51,7 +51,15 @@ def test_what_a_gate_found_and_let_pass_is_said_by_the_run_that_looked():
     run = record()
     run.nodes.insert(0, gate)
     phone = {"feature": "phone", "what": "5,412 values begin with +"}
-    passed = [{"findings": [phone, *({"feature": "", "what": f"finding {n}"} for n in range(4))]}]
+    passed = [
+        {
+            "findings": [
+                {"feature": "own gate's"},
+                phone,
+                *({"feature": "", "what": f"finding {n}"} for n in range(4)),
+            ]
+        }
+    ]
 
     said = [line for line in summary(run, passed=passed) if line.startswith("Data: ")]
     gate.state = "cached"
