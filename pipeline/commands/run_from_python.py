@@ -3,6 +3,7 @@
 import contextlib
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,12 +225,22 @@ def _request(
     return object_request(pipeline, output=output, parameters=parameters, beam_args=beam_args, **options)
 
 
+# A character beyond U+FFFF as JSON escapes it, in two parts; YAML takes such parts for no characters.
+_IN_TWO_PARTS = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
+
+
 def _as_json(key: str, value: object) -> str:
+    """Return a value as JSON that is YAML, too."""
     try:
-        return json.dumps(value)
+        return _IN_TWO_PARTS.sub(_in_one, json.dumps(value))
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"parameters[{key!r}] is of the type {type(value).__name__}, and no workload file can hold it: "
             f"{error}.",
             hint="give a plain number, text, list or dict; of NumPy's: value.item(), value.tolist()",
         ) from error
+
+
+def _in_one(parts: re.Match[str]) -> str:
+    high, low = (int(part, 16) & 0x3FF for part in parts.groups())
+    return f"\\U{0x10000 + (high << 10) + low:08x}"

@@ -5,6 +5,7 @@ import pytest
 
 from slipway.pipeline.commands import run_from_python
 from slipway.pipeline.commands.run_from_python import RunResult
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
@@ -51,6 +52,14 @@ def test_a_notebook_names_the_report_where_there_is_one(result):
     assert "report.html" not in result._repr_html_()
     (result.folder / "report.html").touch()
     assert str(result.folder / "report.html") in result._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "text", ["\U0001f600 for joy", "a\u2028b\x85", r"\ud83d\ude00", {"\U00010348": ["\xfc"]}]
+)
+def test_a_parameter_arrives_as_it_was_given(text):
+    [read] = read_assignments([f"description={run_from_python._as_json('description', text)}"])
+    assert read.layer.data["description"] == text
 
 
 def test_a_parameter_that_no_workload_file_can_hold_is_refused_in_words(tmp_path):
