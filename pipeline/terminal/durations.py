@@ -7,4 +7,6 @@ def seconds(value: float) -> str:
         return f"{value:.1f} s"
     if value < 120:
         return f"{value:.0f} s"
-    return f"{value // 60:.0f} min {value % 60:.0f} s"
+    # Rounded before it is divided; not by `round`, which takes no infinity.
+    minutes, rest = divmod(float(f"{value:.0f}"), 60)
+    return f"{minutes:.0f} min {rest:.0f} s"

@@ -13,6 +13,7 @@ from slipway.pipeline.terminal.durations import seconds
         (36.4, "36 s"),
         (119.4, "119 s"),
         (125, "2 min 5 s"),
+        (179.6, "3 min 0 s"),
         (3600, "60 min 0 s"),
     ],
 )
