@@ -21,7 +21,7 @@ from slipway.pipeline.plan.node_fingerprints import (
 )
 from slipway.pipeline.plan.resolver_keys import baseline_key, joined, reference_key
 from slipway.pipeline.plan.run_request import Request
-from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import has_execution
 from slipway.pipeline.runs.record import Result, RunRecord
@@ -117,9 +117,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         resumed: the run to continue; its completed nodes are kept even with `--no-cache`.
     """
     baseline = reference = ""
-    own = {
-        node.id: own_parts(node, roots=request.code_roots, memo=history.digest_memo) for node in graph.nodes
-    }
+    own = {node.id: _own_parts(node, request, history) for node in graph.nodes}
     prints = fingerprint_nodes(graph, own, baseline=baseline)
     retired = retired_blessings(request.output, graph.name)
     for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
@@ -159,6 +157,10 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     return Plan(graph, prints, decisions, baseline, reference)
 
 
+def _own_parts(node: Node, request: Request, history: History) -> dict[str, str]:
+    return own_parts(node, roots=request.code_roots, memo=history.digest_memo, variables=request.keras)
+
+
 def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
     """Return the nodes whose results a failed node of that run read, and which may therefore be damaged."""
     failed = (
@@ -178,7 +180,7 @@ def is_current(request: Request, plan: Plan, history: History, node_id: str) -> 
     False if they can no longer be read: the run goes on, and says that the node is not cached.
     """
     try:
-        now = own_parts(plan.graph[node_id], roots=request.code_roots, memo=history.digest_memo)
+        now = _own_parts(plan.graph[node_id], request, history)
     except SlipwayError:
         return False
     return now == own_parts_in(plan.prints[node_id])

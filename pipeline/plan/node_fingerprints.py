@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, version
 from pathlib import Path
 from platform import python_version
+from types import MappingProxyType
 
 from slipway.components.ingest.hub_address import data_set_and_path, without_revision
 from slipway.components.project import PROJECT_ROOT, installed_version
@@ -63,7 +64,13 @@ def stack_versions() -> Mapping[str, str]:
     return versions
 
 
-def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
+def own_parts(
+    node: Node,
+    *,
+    roots: Sequence[Path],
+    memo: Path | None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
     """Return a node's own dependencies, without those upstream or outside, by kind and name.
 
     Args:
@@ -71,6 +78,7 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
             its content, code outside by the versions of the packages.
         memo: the file that remembers digests of data files; see
             `slipway.pipeline.fingerprint.data_digests`.
+        variables: environment variables that its process is started with, and that its result depends on.
     """
     params = _with_commit(node.params)
     parts = {f"param:{_shown(name)}": value for name, value in params.items()}
@@ -80,7 +88,7 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
     packages = _packages(code.elsewhere)
     versions = {name: number for name in packages if (number := _version(name))}
-    stack = {**versions, **stack_versions(), **_training_versions(node.params, packages)}
+    stack = {**versions, **variables, **stack_versions(), **_training_versions(node.params, packages)}
     return parts | {f"stack:{name}": number for name, number in stack.items()}
 
 

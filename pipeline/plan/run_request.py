@@ -38,6 +38,7 @@ from slipway.pipeline.wiring.gate_settings import judges_age
 from slipway.pipeline.wiring.hub_commits import at_commits
 from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_patterns
+from slipway.pipeline.wiring.keras_choice import other_keras
 from slipway.pipeline.wiring.metadata_store import server_of
 from slipway.pipeline.wiring.pushed_versions import signing_key
 
@@ -98,6 +99,11 @@ class Request(RecordedRequest):
         """The folders that user code is imported from, the project's first: all that is not installed."""
         folders = dict.fromkeys((PROJECT_ROOT, *map(Path, self.target.import_from), *import_folders()))
         return tuple(folder for folder in folders if folder.is_dir())
+
+    @property
+    def keras(self) -> dict[str, str]:
+        """The variables by which a user's own pipeline takes another Keras than the default."""
+        return other_keras(os.environ, is_ours=self.is_workload)
 
     def order(self, *, run_id: str, folder: Path) -> Order:
         """Return the order for the fork server.

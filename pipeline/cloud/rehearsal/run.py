@@ -30,7 +30,6 @@ from slipway.pipeline.engine.processes.default_jobs import default_jobs
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left as remove_left_temporary
 from slipway.pipeline.engine.processes.temporary import temporary_folder
-from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
 from slipway.pipeline.engine.result_store import Results
 from slipway.pipeline.engine.run_end import closed_at_end
 from slipway.pipeline.engine.scheduler import Engine
@@ -41,6 +40,7 @@ from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, Order, RecordedRequest
 from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.wiring.keras_choice import KERAS_VARIABLES
 
 _STAGED = "image"
 

@@ -36,11 +36,12 @@ from slipway.pipeline.engine.processes.messages import (
     StartAhead,
 )
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
-from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess
+from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import NodeOutputs, Result
 from slipway.pipeline.runs.run_target import Order
+from slipway.pipeline.wiring.keras_choice import KERAS_VARIABLES, keras_variables
 
 # Importing TFX takes 6 s on an idle machine with 2 cores; after a hundred times that, the server is stuck.
 _ANSWER_LIMIT_S = 600.0
@@ -52,16 +53,6 @@ _Wanted = TypeVar("_Wanted")
 
 class RefusedError(UsageError):
     """The pipeline's own code raised while it was built; the server's log holds the traceback."""
-
-
-def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str]:
-    """Return the environment variables that choose Keras for a run's processes.
-
-    Args:
-        given: the environment that the run was started in.
-        is_ours: as in `ForkServerClient`.
-    """
-    return {name: value if is_ours else given.get(name, value) for name, value in KERAS_VARIABLES.items()}
 
 
 def _start(

@@ -25,9 +25,10 @@ from pathlib import Path
 from slipway.components.import_path import import_path
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children, is_stopped
-from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess, WarmServer, import_ahead
+from slipway.pipeline.engine.processes.warm import WarmProcess, WarmServer, import_ahead
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.fingerprint import canonical_json
+from slipway.pipeline.wiring.keras_choice import KERAS_VARIABLES
 
 IMPORTS, WAITS = ".importing", ".socket"
 """Suffixes of a socket's name: while its process imports TFX, and afterwards."""

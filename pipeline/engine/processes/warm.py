@@ -24,9 +24,7 @@ from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, children, die_with_parent
 from slipway.pipeline.engine.tfx import metadata_store_lock
 from slipway.pipeline.errors import PipelineError
-
-KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
-"""Keras 3 on TensorFlow: the default, and what our components require."""
+from slipway.pipeline.wiring.keras_choice import KERAS_VARIABLES
 
 # Modules that the fork server imports for every pipeline, and that most nodes need.
 _MODULES = ("slipway.pipeline.engine.tfx.compile", "slipway.pipeline.engine.tfx.launch", "tfx.v1")

@@ -8,10 +8,11 @@ from fingerprints import fingerprints
 from slipway.components.ingest.blocks import FileError
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.fingerprint import explain
 from slipway.pipeline.plan import make_plan as planning
 from slipway.pipeline.plan import node_fingerprints
 from slipway.pipeline.plan.make_plan import Plan, is_current, make_plan
-from slipway.pipeline.plan.run_request import workload_request
+from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.record import NodeRecord
@@ -121,6 +122,22 @@ def test_what_can_no_longer_be_read_when_a_node_ends_only_keeps_its_result_from_
 
     monkeypatch.setattr(planning, "own_parts", gone)
     assert not is_current(asked, plan, history, "Trainer")
+
+
+def test_another_keras_for_a_pipeline_of_ones_own_runs_its_nodes_again(asked, tmp_path, monkeypatch):
+    """Otherwise whoever sets the variable because a node failed gets the model of the other Keras again."""
+    history, graph = History(tmp_path), Graph("own", (Node("Trainer", "Trainer", ()),))
+    own = pipeline_request("own:create", parameters={}, output=tmp_path, beam_args=())
+    for variable in ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND"):
+        monkeypatch.delenv(variable, raising=False)
+    before = make_plan(own, history, graph).prints["Trainer"]
+
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "1")
+    now = make_plan(own, history, graph)
+    assert explain(now.prints["Trainer"], before) == ["TF_USE_LEGACY_KERAS 1 added"]
+    assert is_current(own, now, history, "Trainer")
+    ours = make_plan(asked, history, GRAPH).prints["Trainer"]
+    assert "stack:TF_USE_LEGACY_KERAS" not in ours.parts
 
 
 @pytest.mark.parametrize("has_later", [False, True])

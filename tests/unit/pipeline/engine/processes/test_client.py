@@ -1,4 +1,4 @@
-"""Which Keras the processes of a run use, and how they end."""
+"""How the processes of a run end."""
 
 import subprocess
 
@@ -7,24 +7,10 @@ import pytest
 from slipway.components.beam_args import JOBS_VARIABLE
 from slipway.pipeline.engine.launcher import LauncherLostError, Start
 from slipway.pipeline.engine.processes import client as servers
-from slipway.pipeline.engine.processes.client import ForkServerClient, keras_variables
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.errors import PipelineError
 
 START = Start("A", 1, log="", progress="", left="", state="")
-USUAL = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
-
-
-def test_pipeline_of_the_users_own_takes_the_keras_that_the_user_asks_for():
-    assert keras_variables({"TF_USE_LEGACY_KERAS": "1"}, is_ours=False) == {
-        **USUAL,
-        "TF_USE_LEGACY_KERAS": "1",
-    }
-    assert keras_variables({"KERAS_BACKEND": "jax"}, is_ours=False) == {**USUAL, "KERAS_BACKEND": "jax"}
-
-
-def test_keras_3_on_tensorflow_where_nothing_is_asked_for_and_for_workloads():
-    assert keras_variables({"HOME": "/root"}, is_ours=False) == USUAL
-    assert keras_variables({"TF_USE_LEGACY_KERAS": "1", "KERAS_BACKEND": "jax"}, is_ours=True) == USUAL
 
 
 class Told:
