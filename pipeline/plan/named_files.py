@@ -12,6 +12,12 @@ from slipway.components.store_address import is_elsewhere
 
 # The files of these parameters are handled elsewhere, by split and span.
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
+# What is read at the address that these parameters may hold.
+_IN_STORES = {
+    "artifact_uri": "what it imports",
+    "reference_folder": "the statistics that it compares with",
+    "serving_folder": "the statistics of serving requests",
+}
 # The folders of these parameters are written, not read.
 _WRITERS = frozenset({"Pusher"})
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -55,6 +61,17 @@ def named_files(
             elif os.path.isdir(path) and not _holds(path, own):  # noqa: PTH112
                 patterns.add(f"{glob.escape(str(path))}/**/*")
     return sorted(files), sorted(patterns)
+
+
+def read_in_store(values: Mapping[str, object]) -> str:
+    """Return what a node reads in an object store, where it may have changed, in words; empty if nothing.
+
+    The data of an ExampleGen is not meant: its objects are listed, with their checksums.
+
+    Args:
+        values: the parameters by name, with JSON texts parsed.
+    """
+    return next((what for name, what in _IN_STORES.items() if is_elsewhere(str(values.get(name, "")))), "")
 
 
 def imported_patterns(uri: str) -> list[str]:

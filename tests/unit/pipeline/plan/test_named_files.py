@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.pipeline.plan.named_files import imported_patterns, named_code, named_files
+from slipway.pipeline.plan.named_files import imported_patterns, named_code, named_files, read_in_store
 from slipway.pipeline.plan.node_fingerprints import matching_files
 
 
@@ -63,6 +63,19 @@ def test_what_an_importer_imports_is_found_by_the_letters_of_its_path(folder, na
     assert folder / name / "de.txt" in found
     assert {path.parent.name for path in found} == {name}
     assert matching_files(imported_patterns(f"{folder}/{name}/de.txt")) == [folder / name / "de.txt"]
+
+
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        ({"artifact_uri": "gs://b/words"}, "what it imports"),
+        ({"serving_folder": "s3://b/served", "label": "tips"}, "the statistics of serving requests"),
+        ({"reference_folder": "gs://b/then"}, "the statistics that it compares with"),
+        ({"serving_folder": "/data/served", "reference_folder": "", "input_base": "gs://b/trips"}, ""),
+    ],
+)
+def test_what_is_read_in_a_store_without_being_listed_is_said(values, what):
+    assert read_in_store(values) == what
 
 
 def test_what_an_importer_imports_from_a_store_has_no_patterns():
