@@ -26,7 +26,7 @@ from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.typed_json import plain
 from slipway.pipeline.screen.display import RunDisplay
-from slipway.pipeline.sweep.basis import CODE, basis, changed
+from slipway.pipeline.sweep.basis import CODE, basis, changed, data_of
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
 from slipway.pipeline.sweep.search import choose, optuna_for
@@ -34,6 +34,8 @@ from slipway.pipeline.sweep.space import Space, read_space
 from slipway.pipeline.sweep.trials import LAST_NODE, Trials, progress, summary
 from slipway.pipeline.terminal.invocation import command
 
+# The sections of a workload file that say what is read.
+_OF_THE_DATA = ("data", "schema")
 # The states of a run that was cut short. A pruned one is among them only if the sweep was killed at once.
 _CUT_SHORT = ("running", "interrupted", "killed", "pruned")
 
@@ -204,7 +206,7 @@ def carry_out(
             nodes = 1 if beside and beside.begun else jobs
             request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=nodes)
             earlier = _unfinished(resumed, sweep.output)
-            return execute(
+            record = execute(
                 request,
                 display=_Quiet(begun),
                 resumed=earlier,
@@ -213,6 +215,13 @@ def carry_out(
                 hopeless=hopeless,
                 beside=beside,
             )
+            if _has_other_data(sweep, space, record) and "data" not in known:
+                known.add("data")
+                tell(
+                    f"note: the data has changed since the sweep began (run {record.run_id}); trials may "
+                    "differ by that"
+                )
+            return record
 
         try:
             give_up = beside.interrupt if beside else lambda: None
@@ -229,6 +238,15 @@ def carry_out(
     if sweep.best:
         tell(f"hint: {sweep.push_command()}   # its checks, its gates, its push")
     return code
+
+
+def _has_other_data(sweep: Sweep, space: Space, record: RunRecord) -> bool:
+    """Return True if a trial read other data than the first, such as a newer span; keep the first's."""
+    if any(axis.key.partition(".")[0] in _OF_THE_DATA for axis in space.axes):
+        return False
+    found = data_of(record)
+    sweep.data = sweep.data or found
+    return bool(found) and found != sweep.data
 
 
 def _beside(sweep: Sweep, at_once: int) -> AbstractContextManager[Beside | None]:

@@ -62,6 +62,8 @@ class Sweep:
         prune_after: the first epoch after which a hopeless training is ended; None if none is.
         prune_by: the metric of the epochs, by Keras name, by which it is; empty until one is known.
         basis: the settings that the trials share, as `sweep.basis` returns them; empty in earlier records.
+        data: what the first trial read, as `basis.data_of` returns it; empty before that, if the sweep varies
+            it, and in earlier records.
         done: the trials so far, in order.
         output: the output folder, which holds the sweep in `sweeps/SWEEP_ID/`; not part of the record.
     """
@@ -80,6 +82,7 @@ class Sweep:
     prune_after: int | None = None
     prune_by: str = ""
     basis: dict[str, object] = field(default_factory=dict)
+    data: str = ""
     done: list[Trial] = field(default_factory=list)
     output: Path = Path()
 

@@ -1,7 +1,10 @@
 """What the trials of a sweep share."""
 
 from slipway.pipeline.config import load_workload, read_assignments
-from slipway.pipeline.sweep.basis import CODE, basis, changed
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.sweep.basis import CODE, basis, changed, data_of
 
 
 def basis_of(project, *sets):
@@ -18,3 +21,17 @@ def test_what_decides_about_a_metric_is_named_by_its_key_and_the_rest_is_left_ou
 
 def test_a_key_that_is_gone_or_new_has_changed():
     assert list(changed({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1}, "e": 4})) == ["a.c", "d", "e"]
+
+
+def test_the_data_is_what_the_first_nodes_read(tmp_path):
+    history = History(tmp_path)
+
+    def read(data, named):
+        record = history.new_run("taxi")
+        record.nodes = [NodeRecord("Ingest"), NodeRecord("Trainer", upstream=["Ingest"])]
+        prints = {"Ingest": {"data:trips.csv": data}, "Trainer": {"data:words/en.txt": named}}
+        history.save_fingerprints(record.run_id, {name: Fingerprint(each) for name, each in prints.items()})
+        return data_of(record)
+
+    assert read("1", "a") == read("1", "b") != read("2", "a")
+    assert data_of(history.new_run("taxi")) == ""

@@ -8,10 +8,13 @@ import pytest
 
 from slipway.components.trainer.devices.evidence import Evidence
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
+from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.sweep import command
 from slipway.pipeline.sweep.command import Asked, begin, carry_out, resume
+from slipway.pipeline.sweep.record import read_sweep
 
 SETS = ("train.batch_size=128,256",)
 # The last two values are allowed one by one, and not together.
@@ -280,3 +283,29 @@ def test_code_that_is_edited_while_a_sweep_runs_is_told_once(taxi, tmp_path, mon
     assert notes == [
         "note: code has changed since the sweep began (workloads/taxi/model.py); trials may differ by that"
     ]
+
+
+@pytest.mark.parametrize(
+    ("sets", "is_told"),
+    [("train.batch_size=128,256", True), ("data.min_shards=1,2", False)],
+    ids=["other", "varied"],
+)
+def test_data_that_changes_while_a_sweep_runs_is_told_once(taxi, tmp_path, monkeypatch, sets, is_told):
+    """A new span, for example, is what trials with other settings would be compared by."""
+    history = History(tmp_path)
+
+    def execute(request, *, display, **_):
+        record = history.new_run("taxi")
+        record.state, record.metrics = "complete", {"auc": 0.5}
+        record.nodes = [NodeRecord("Ingest"), NodeRecord("Trainer", upstream=["Ingest"])]
+        parts = {"data:trips.csv": f"{len(list((tmp_path / 'runs').iterdir()))}"}
+        history.save_fingerprints(record.run_id, {"Ingest": Fingerprint(parts), "Trainer": Fingerprint({})})
+        display.begins(record)
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep, told = begin(taxi, tmp_path, Asked(sets=[sets, "train.seed=1,2"])), []
+    assert carry_out(sweep, jobs=None, tell=told.append, warm=object()) == 0
+    notes = [line.partition(" (")[0] for line in told if line.startswith("note: ")]
+    assert notes == ["note: the data has changed since the sweep began"] * is_told
+    assert bool(read_sweep("latest", tmp_path).data) == is_told
