@@ -86,9 +86,15 @@ def own_parts(
     code = _code(node, roots, memo)
     parts |= {f"code:{path}": digest for path, digest in code.digests.items()}
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
-    packages = _packages(code.elsewhere)
+    modules = _modules_elsewhere(code.elsewhere)
+    packages = _packages(modules, code.elsewhere)
     versions = {name: number for name in packages if (number := _version(name))}
-    stack = {**versions, **variables, **stack_versions(), **_training_versions(node.params, packages)}
+    stack = {
+        **versions,
+        **variables,
+        **stack_versions(),
+        **_training_versions(node.params, packages, modules),
+    }
     return parts | {f"stack:{name}": number for name, number in stack.items()}
 
 
@@ -163,15 +169,28 @@ def _with_commit(params: Mapping[str, str]) -> dict[str, str]:
     return {**params, "input_base": canonical_json(without_revision(base)), **commit}
 
 
-def _packages(imported: Iterable[str]) -> set[str]:
-    """Return the packages of imported modules, and those with which modules of ours among them fit models."""
-    names = sorted(imported)
-    tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"slipway"}
+def _modules_elsewhere(imported: Iterable[str]) -> set[str]:
+    """Return the top-level modules of installed packages among imported ones."""
+    return {name.partition(".")[0] for name in imported} - sys.stdlib_module_names - {"slipway"}
+
+
+def _packages(modules: Iterable[str], imported: Collection[str]) -> set[str]:
+    """Return the packages of top-level modules, and those with which modules of ours fit models.
+
+    Args:
+        imported: the dotted names of all imported modules.
+    """
     fitters = (
-        packages for ours, packages in _FITTERS.items() if any(f"{n}.".startswith(f"{ours}.") for n in names)
+        packages
+        for ours, packages in _FITTERS.items()
+        if any(f"{name}.".startswith(f"{ours}.") for name in imported)
     )
-    found = {package for top in tops for package in _distributions(top)}.union(*fitters)
-    return {package.lower().replace("_", "-") for package in found}
+    found = {package for module in modules for package in _distributions(module)}.union(*fitters)
+    return {_plain(package) for package in found}
+
+
+def _plain(package: str) -> str:
+    return package.lower().replace("_", "-")
 
 
 @cache
@@ -185,8 +204,18 @@ def _distributions(module: str) -> tuple[str, ...]:
 @cache
 def _modules() -> Mapping[str, list[str]]:
     """Return the packages with each top-level module. It takes a quarter of a second."""
+    return _by_module(distributions())
+
+
+@cache
+def _modules_of(site: Path, _changed_ns: int) -> Mapping[str, list[str]]:
+    """Return the same of another interpreter's packages."""
+    return _by_module(distributions(path=[str(site)]))
+
+
+def _by_module(installed: Iterable[Distribution]) -> Mapping[str, list[str]]:
     packages: dict[str, list[str]] = {}
-    for each in distributions():
+    for each in installed:
         # As `packages_distributions`, which fails for all if the metadata of one is damaged or in an old
         # encoding; such a package has no version, either.
         with contextlib.suppress(UnicodeError, TypeError, csv.Error):
@@ -212,11 +241,17 @@ def _version(package: str) -> str:
         return ""
 
 
-def _training_versions(params: Mapping[str, str], imported: Collection[str]) -> dict[str, str]:
+def _training_versions(
+    params: Mapping[str, str], packages: Collection[str], modules: Collection[str]
+) -> dict[str, str]:
     """Return the versions of the packages that a training uses in another interpreter or on another backend.
 
     The interpreter is not started: what counts is noted in its own virtual environment. Of any other, nothing
     is known.
+
+    Args:
+        packages: those of the node's code, by what is installed beside the pipeline.
+        modules: the top-level modules that the code imports from installed packages.
     """
     interpreter, backend = (params.get(f"custom_config.{key}", "null") for key in ("interpreter", "backend"))
     name = json.loads(interpreter) or (sys.executable if backend in ('"jax"', '"torch"') else None)
@@ -225,13 +260,23 @@ def _training_versions(params: Mapping[str, str], imported: Collection[str]) -> 
     path = shutil.which(str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name)
     if path is None:
         return {}  # the Trainer says so
-    noted = (Path(path).parent.parent / "lib").glob("python*/site-packages/*.dist-info")
-    packages = (folder.stem.partition("-") for folder in sorted(noted))
-    wanted = _TRAINING_STACK.union(imported)
+    sites = sorted((Path(path).parent.parent / "lib").glob("python*/site-packages"))
+    noted = [folder.stem.partition("-") for site in sites for folder in sorted(site.glob("*.dist-info"))]
+    wanted = _TRAINING_STACK.union(packages)
+    if interpreter != "null":
+        there = {_plain(package) for package, *_ in noted}
+        known = _TRAINING_STACK | there
+        # Such as `haiku` of dm-haiku, which need not be installed beside the pipeline.
+        unnamed = [
+            each for each in sorted(modules) if known.isdisjoint({each, *map(_plain, _distributions(each))})
+        ]
+        found = [_modules_of(site, site.stat().st_mtime_ns) for site in sites if unnamed]
+        those = (each.get(module, []) for each in found for module in unnamed)
+        wanted |= {_plain(each[0]) for each in those if len(each) == 1}
     return {
         f"the training's {package.replace('_', '-')}": number
-        for package, _, number in packages
-        if package.lower().replace("_", "-") in wanted
+        for package, _, number in noted
+        if _plain(package) in wanted
     }
 
 

@@ -224,6 +224,27 @@ def test_package_that_user_code_imports_counts_in_the_interpreter_that_trains(tm
     assert parts["stack:the training's light-boost"] == "4.1"
 
 
+def test_package_there_that_is_named_otherwise_than_its_module_counts(tmp_path):
+    """Two packages with parts of one module do not: nothing tells which of them is meant."""
+    (tmp_path / "mine.py").write_text("import haiku_like\nimport orb.checkpoint\n", "utf-8")
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch(mode=0o755)
+    site = tmp_path / "venv/lib/python3.12/site-packages"
+    for package, module in (
+        ("dm_haiku_like", "haiku_like"),
+        ("orb_checkpoint", "orb"),
+        ("orb_export", "orb"),
+    ):
+        (folder := site / f"{package}-1.2.dist-info").mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Name: {package.replace('_', '-')}\nVersion: 1.2\n")
+        (folder / "RECORD").write_text(f"{module}/{package}.py,,\n")
+    params = {"custom_config.interpreter": json.dumps(str(python))}
+    parts = parts_of(Node("Trainer", "Trainer", (), code=("mine.f",), params=params), tmp_path)
+    theirs = {name: each for name, each in parts.items() if name.startswith("stack:the training's")}
+    assert theirs == {"stack:the training's dm-haiku-like": "1.2"}
+
+
 def test_packages_of_another_interpreter_that_trains_count(tmp_path):
     python = tmp_path / "venv/bin/python"
     python.parent.mkdir(parents=True)
