@@ -287,6 +287,8 @@ def _begin_nodes(journal: Journal, plan: Plan, display: RunDisplay) -> None:
         entry.key = plan.prints[node.id].key
         if decision.source is not None:
             own = decision.source["run_id"] == record.run_id
+            if not own or entry.error is not None:  # before it was resumed, the run had failed there
+                _forget_earlier(entry)
             entry.state = "complete" if own else "cached"
             entry.why = DONE_BEFORE if own else decision.why
             entry.execution_id, entry.outputs = (

@@ -159,6 +159,28 @@ def test_a_node_that_a_resumed_run_runs_again_keeps_nothing_of_its_earlier_attem
     assert (entry.execution_id, entry.outputs) == (None, {})
 
 
+@pytest.mark.parametrize("is_own", [False, True], ids=["another run", "published before it was ended"])
+def test_a_node_that_failed_before_a_run_was_resumed_has_not_failed_if_there_is_a_result_now(
+    tmp_path, is_own
+):
+    """As a gate that stopped, it would take back the results behind it; the page would show its error."""
+    history = History(tmp_path)
+    record = history.new_run("toy")
+    error = Failure(message="it stopped the run")
+    record.nodes = [NodeRecord("Other", state="failed", attempts=4, error=error, is_stop=True)]
+    source = {"run_id": record.run_id if is_own else "another", "execution_id": 7, "outputs": {}}
+    decision = Decision("Other", "reuse", "cached from another", source)
+    plan = Plan(
+        Graph("toy", (OTHER,)), {"Other": Fingerprint({"node:id": "Other"})}, {"Other": decision}, "", ""
+    )
+
+    local_run._begin_nodes(Journal(record, history, 0.0), plan, Mock())
+
+    [entry] = record.nodes
+    assert (entry.state, entry.execution_id) == ("complete" if is_own else "cached", 7)
+    assert (entry.error, entry.is_stop, entry.attempts) == (None, False, 0)
+
+
 @pytest.mark.parametrize(("action", "metrics"), [("run", {}), ("reuse", {"auc": 0.9})])
 def test_a_resumed_run_tells_from_its_plan_on_what_is_kept_of_its_earlier_attempt(tmp_path, action, metrics):
     history = History(tmp_path)
