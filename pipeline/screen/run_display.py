@@ -98,7 +98,7 @@ class TableDisplay(RunDisplay):
 
     def begins(self, record: RunRecord) -> None:
         """Open the table."""
-        self._console.print(_heading(record))
+        self._console.print(Text(printable(_heading(record))), soft_wrap=True)
         self._live = Live(Text(""), console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 

@@ -370,6 +370,17 @@ def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     assert "[red]data[/red]" in stream.getvalue()
 
 
+@pytest.mark.parametrize("folder", ["trips [old]", "[", "trips \x1b[2J"])
+def test_folder_of_a_first_run_is_shown_as_it_is_named(monkeypatch, tmp_path, folder):
+    monkeypatch.setenv("TERM", "xterm")
+    run, stream = record(output=tmp_path / folder / "x]"), Terminal()
+    run.folder.mkdir(parents=True)
+    display = TableDisplay(stream)
+    display.begins(run)
+    display.close()
+    assert f"(the first in {run.output!s})".replace("\x1b", "\\x1b") in stream.getvalue()
+
+
 def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
