@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.source_closure import source_closure
@@ -10,8 +12,11 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import canonical_json
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.typed_json import plain
 
 _SETTINGS = ("data", "schema_path", "statistics", "transform", "train", "evaluate")
+_SCHEMA = "schema"
+"""The key of the only path among them that is absolute in a `WorkloadConfig`."""
 CODE = "code"
 """The key of the digests of the code, by its file."""
 
@@ -26,7 +31,7 @@ def basis(config: WorkloadConfig) -> dict[str, object]:
         PipelineError: a module of the workload cannot be read.
     """
     functions = (config.transform.preprocessing_fn, config.train.model)
-    settings: dict[str, object] = config.model_dump(mode="json", by_alias=True, include=set(_SETTINGS))
+    settings = _with_path_of_project(_settings(config))
     return settings | {CODE: source_closure(functions, root=PROJECT_ROOT)}
 
 
@@ -45,6 +50,54 @@ def data_of(record: RunRecord) -> str:
         if name.startswith("data:")
     }
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest() if parts else ""
+
+
+def changed_since(before: Mapping[str, Any], config: WorkloadConfig) -> list[str]:
+    """Return the dotted keys of what is no more as an earlier basis has it.
+
+    A setting that the release of the earlier basis did not have yet, and that has its default, has not
+    changed.
+
+    Args:
+        before: as `basis` returned it, of the same choice of the varied values.
+
+    Raises:
+        PipelineError: a module of the workload cannot be read.
+    """
+    now = plain(basis(config))
+    given = _settings(config, without_defaults=True) | {CODE: now[CODE]}
+    return list(changed(_with_defaults(_with_path_of_project(before), now, given), now))
+
+
+def in_project(path: str) -> str:
+    """Return the path of a file as it is from the project's folder, wherever that is moved; of another file,
+    its own."""
+    return str(Path(path).relative_to(PROJECT_ROOT)) if Path(path).is_relative_to(PROJECT_ROOT) else path
+
+
+def _settings(config: WorkloadConfig, *, without_defaults: bool = False) -> dict[str, Any]:
+    return config.model_dump(
+        mode="json", by_alias=True, include=set(_SETTINGS), exclude_defaults=without_defaults
+    )
+
+
+def _with_path_of_project(settings: Mapping[str, Any]) -> dict[str, Any]:
+    schema = settings.get(_SCHEMA)
+    return {**settings, **({_SCHEMA: in_project(schema)} if schema else {})}
+
+
+def _with_defaults(
+    before: Mapping[str, Any], now: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return earlier settings with those of today that are missing there and are not given."""
+    found = dict(before)
+    for key, value in now.items():
+        if key not in before:
+            if key not in given:
+                found[key] = value
+        elif isinstance(value, dict) and isinstance(before[key], dict):
+            found[key] = _with_defaults(before[key], value, given.get(key, {}))
+    return found
 
 
 def changed(before: Mapping[str, object], now: Mapping[str, object], prefix: str = "") -> Iterator[str]:

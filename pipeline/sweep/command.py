@@ -11,6 +11,7 @@ from slipway.components.counted_words import counted
 from slipway.components.metrics.better_side import BOUNDS, is_lower_better
 from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.components.nearest import nearest
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.devices.evidence import find_evidence
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.engine.concurrent_runs import Beside, side_by_side
@@ -24,9 +25,8 @@ from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.typed_json import plain
 from slipway.pipeline.screen.display import RunDisplay
-from slipway.pipeline.sweep.basis import CODE, basis, changed, data_of
+from slipway.pipeline.sweep.basis import CODE, basis, changed_since, data_of, in_project
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
 from slipway.pipeline.sweep.search import choose, optuna_for
@@ -76,8 +76,8 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
     return Sweep(
         sweep_id=new_sweep_id(output),
         workload=configs[0].name,
-        # Absolute, because a sweep may be resumed from another folder.
-        file=str(workload.absolute() if workload.is_file() else workload),
+        # A sweep may be resumed from another folder, and in a project that was moved.
+        file=in_project(str(workload.absolute())) if workload.is_file() else str(workload),
         sets=tuple(asked.sets),
         profile=asked.profile,
         method=method,
@@ -136,8 +136,7 @@ def _changed_since(sweep: Sweep) -> list[str]:
     """Return what the trials share no more, as dotted keys; none if the sweep does not say."""
     if not sweep.basis:
         return []
-    now = basis(_choice(sweep, _first(read_space(sweep.sets))).config())
-    return list(changed(sweep.basis, plain(now)))
+    return changed_since(sweep.basis, _choice(sweep, _first(read_space(sweep.sets))).config())
 
 
 def carry_out(
@@ -264,7 +263,9 @@ def _shared_accelerator(config: WorkloadConfig) -> str:
 
 
 def _choice(sweep: Sweep, sets: Sequence[str]) -> WorkloadChoice:
-    return WorkloadChoice(Path(sweep.file), read_assignments(sets), sweep.profile)
+    file = PROJECT_ROOT / sweep.file
+    named = file if file.is_file() else Path(sweep.file)
+    return WorkloadChoice(named, read_assignments(sets), sweep.profile)
 
 
 def _first(space: Space) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Sweep:
 
     Attributes:
         sweep_id: an id that sorts by time, like a run's.
-        file: the workload file, absolute; or as given: its name, or a path from the project's folder.
+        file: the workload file: its name, or a path from the project's folder; of a file elsewhere absolute.
         sets: each `--set`, as given.
         profile: the workload's profile; None if none is used.
         by: the metric to judge trials by.

@@ -12,7 +12,7 @@ from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.sweep import command
+from slipway.pipeline.sweep import basis, command
 from slipway.pipeline.sweep.command import Asked, begin, carry_out, resume
 from slipway.pipeline.sweep.record import read_sweep
 
@@ -175,7 +175,7 @@ def test_an_interrupted_sweep_tells_how_it_goes_on(taxi, tmp_path, monkeypatch, 
 def test_a_sweep_goes_on_from_another_folder(taxi, tmp_path, monkeypatch):
     monkeypatch.chdir(taxi.parent)
     sweep = begin(Path(taxi.name), tmp_path, Asked(sets=SETS))
-    assert sweep.file == str(taxi)
+    assert sweep.file == "workloads/taxi/workload.yaml"
     assert begin(Path("taxi"), tmp_path, Asked(sets=SETS)).file == "taxi"
 
 
@@ -309,3 +309,19 @@ def test_data_that_changes_while_a_sweep_runs_is_told_once(taxi, tmp_path, monke
     notes = [line.partition(" (")[0] for line in told if line.startswith("note: ")]
     assert notes == ["note: the data has changed since the sweep began"] * is_told
     assert bool(read_sweep("latest", tmp_path).data) == is_told
+
+
+def test_a_sweep_is_continued_in_a_project_that_was_moved(taxi, tmp_path, monkeypatch):
+    before, after = tmp_path / "before", tmp_path / "after"
+    for module in (command, basis):
+        monkeypatch.setattr(module, "PROJECT_ROOT", before)
+    file = before / "workloads/mine/workload.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(taxi.read_text(encoding="utf-8"), encoding="utf-8")
+    sweep = begin(file, before / "output", Asked(sets=SETS))
+    assert sweep.file == "workloads/mine/workload.yaml"
+    sweep.save()
+    before.rename(after)
+    for module in (command, basis):
+        monkeypatch.setattr(module, "PROJECT_ROOT", after)
+    assert resume("latest", after / "output").sweep_id == sweep.sweep_id
