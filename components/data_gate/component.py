@@ -33,6 +33,7 @@ from slipway.components.data_profile.profile import (
 )
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.errors import ComponentError, GateStopError
+from slipway.components.finite_json import finite
 from slipway.components.parameters import from_parameter
 from slipway.schemas.artifacts import DataVerdict, Quarantine
 
@@ -195,7 +196,7 @@ def _serving(folder: str) -> Any:
 def _write(answer: DataGateVerdict, uri: str) -> None:
     document = answer.to_json()
     with fileio.open(f"{uri}/verdict.json", "w") as file:
-        file.write(json.dumps(document, indent=2, ensure_ascii=False))
+        file.write(json.dumps(finite(document), indent=2, ensure_ascii=False))
     with fileio.open(f"{uri}/verdict.txt", "w") as file:
         file.write("\n".join([answer.message, *answer.lines()]) + "\n")
 

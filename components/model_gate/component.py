@@ -21,6 +21,7 @@ from slipway.components.data_profile.profile import (
 )
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
+from slipway.components.finite_json import finite, finite_numbers
 from slipway.components.model_gate.answer_rules import answer_checks, finite_checks, measured_checks
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.measured import Measured
@@ -126,7 +127,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     )
     document = {
         **verdict.to_json(),
-        "slices": {name: each.defined for name, each in slices.items()},
+        "slices": {name: finite_numbers(each.defined) for name, each in slices.items()},
         "intervals": {name: intervals(each) for name, each in slices.items()},
         "telling_rows": {name: each.effective_rows for name, each in slices.items() if each.has_weights},
         "min_slice_rows": min_slice_rows,
@@ -136,7 +137,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         "reference_models": others,
     }
     _write(f"{blessing.uri}/{'BLESSED' if verdict.blessed else 'NOT_BLESSED'}", "")
-    _write(f"{blessing.uri}/verdict.json", json.dumps(document, indent=2))
+    _write(f"{blessing.uri}/verdict.json", json.dumps(finite(document), indent=2))
     if verdict.blessed and statistics and examples:
         splits = decode_split_names(statistics.split_names)
         sample = read_sample(examples.uri, splits, rows=sample_rows).columns

@@ -4,6 +4,8 @@ The formulas and Student's t are in `interval_formulas.py`; the Evaluator measur
 `evaluator/spreads.py`.
 """
 
+import math
+
 from slipway.components.metrics.definitions import METRICS, metric_of, output_of, plain_name
 from slipway.components.model_gate.interval_formulas import (
     FEW_FREEDOM,
@@ -97,6 +99,6 @@ def intervals(at: Measured) -> dict[str, tuple[float, float]]:
     found = {}
     for name, value in at.defined.items():
         of_output = at.of_output(output_of(name))
-        if not is_unbounded(name, of_output):
+        if math.isfinite(value) and not is_unbounded(name, of_output):
             found[name] = bounds(name, value, of_output, _TWO_SIDED, at.spreads.get(name))
     return found

@@ -1,8 +1,11 @@
 """A single comparison of the gate, and the verdict from all of them. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TypedDict
+
+from slipway.components.finite_json import finite_numbers
 
 OVERALL = "overall"
 
@@ -104,10 +107,13 @@ def conclude(
 ) -> ModelVerdict:
     """Combine all checks into one verdict.
 
+    A number that is not finite, for which JSON has none, is told in words, and is no metric of the verdict.
+
     Args:
         metrics, baseline_metrics: overall values by name.
         bless: the user's reason for blessing the model despite the checks; empty: none.
     """
+    checks = [_in_words(check) for check in checks]
     failed = tuple(check.reason for check in checks if not check.passed and check.stops)
     warnings = tuple(check.reason for check in checks if check.is_warning)
     # The screen needs one line per metric, not the 30 checks that passed.
@@ -129,10 +135,21 @@ def conclude(
         reasons=reasons,
         warnings=warnings,
         checks=tuple(checks),
-        metrics=dict(metrics),
-        baseline_metrics=dict(baseline_metrics),
+        metrics=finite_numbers(metrics),
+        baseline_metrics=finite_numbers(baseline_metrics),
         notes=tuple(notes),
         overrides=({"reason": bless, "overridden": list(failed)},) if overridden else (),
+    )
+
+
+def _in_words(check: Check) -> Check:
+    is_told = check.got is None or math.isfinite(check.got)
+    is_known = check.baseline is None or math.isfinite(check.baseline)
+    return replace(
+        check,
+        got=check.got if is_told else None,
+        found=check.found if is_told else f"{check.got:g}",
+        baseline=check.baseline if is_known else None,
     )
 
 

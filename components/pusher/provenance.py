@@ -14,6 +14,7 @@ from platform import python_version
 from typing import Any, cast
 
 from slipway.components.code_digests import CODE, code_digests
+from slipway.components.finite_json import finite
 from slipway.components.pusher.manifest_contents import (
     About,
     DataGateProvenance,
@@ -69,12 +70,21 @@ def collect_provenance(
         },
         "data_gate": _data_gate(data_verdict),
         "schema": dict(schema),
-        **{key: verdict.get(key, {}) for key in ("metrics", "baseline_metrics", "slices")},
+        **{key: _known(verdict.get(key, {})) for key in ("metrics", "baseline_metrics")},
+        "slices": verdict.get("slices", {}),
         "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},
         "exports": dict(exports or {}),
         "stack": stack_versions(),
     }
-    return cast(Provenance, {key: value for key, value in found.items() if value not in ("", {}, [], None)})
+    told = {key: value for key, value in found.items() if value not in ("", {}, [], None)}
+    return cast(Provenance, finite(told))
+
+
+def _known(metrics: Any) -> Any:
+    """Return metrics without those that are not finite: the manifest has a number for each."""
+    if not isinstance(metrics, Mapping):
+        return metrics
+    return {name: value for name, value in metrics.items() if finite(value) is not None}
 
 
 def _data_gate(verdict: Mapping[str, Any]) -> DataGateProvenance:

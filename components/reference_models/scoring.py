@@ -21,8 +21,8 @@ _OF_THE_EVALUATOR = ("MeanSquaredLogarithmicError",)
 def scores(
     metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
-    """Return the metrics by name, except those without a value, such as a precision without any yes, or the
-    logarithm of a negative answer.
+    """Return the metrics by name, except those without a value, such as a precision without any yes, the
+    logarithm of a negative answer, or an infinite error.
 
     Args:
         metrics: name -> Keras class.
@@ -50,7 +50,7 @@ def scores(
         metric = keras.metrics.get({"class_name": class_name, "config": config})
         metric.update_state(truth, given, sample_weight=counted.astype(np.float32))
         found[name] = float(np.mean(keras.ops.convert_to_numpy(metric.result())))
-    return {name: value for name, value in found.items() if not math.isnan(value)}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
 def _mean(terms: np.ndarray, weights: np.ndarray) -> float:

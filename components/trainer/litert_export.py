@@ -20,6 +20,7 @@ import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from slipway.components.errors import ComponentError
+from slipway.components.finite_json import finite_numbers
 from slipway.components.saved_model.input_names import traced_names
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.loop.callback import numbers_of
@@ -80,7 +81,7 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         rows = {name: values[counts] for name, values in rows.items()}
         labels, weights = labels[counts], weights[counts]
     judge = _judge(trained.model, labels, weights)
-    own = judge(_keras_predict(trained.model)(rows))
+    own = finite_numbers(judge(_keras_predict(trained.model)(rows)))
     report: Exports = {
         "rows": len(labels),
         "weights_bytes": sum(int(np.prod(w.shape)) * 4 for w in trained.model.weights),
@@ -92,14 +93,14 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         name, content, predict = KINDS[kind](trained)
         with tf.io.gfile.GFile(f"{folder}/{name}", "wb") as file:
             file.write(content)
-        metrics = judge(predict(rows))
+        metrics = finite_numbers(judge(predict(rows)))
         report["exports"].append(
             {
                 "kind": kind,
                 "file": name,
                 "size_bytes": len(content),
                 "metrics": metrics,
-                "change": {metric: metrics[metric] - own[metric] for metric in own},
+                "change": {metric: metrics[metric] - own[metric] for metric in own if metric in metrics},
             }
         )
     with tf.io.gfile.GFile(f"{folder}/{REPORT_FILE}", "w") as file:

@@ -21,6 +21,7 @@ from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
 from slipway.components.code_digests import CODE, code_digests
 from slipway.components.errors import ComponentError
+from slipway.components.finite_json import finite
 from slipway.components.saved_model.digest import SBOM, SBOM_FOLDER
 from slipway.components.saved_model.digest_files import keep_digest
 from slipway.components.trainer.checkpoint_storage import alone, checkpoint_dir, forget_checkpoints
@@ -108,7 +109,8 @@ def run_fn(fn_args: Any) -> None:
         keep_digest(fn_args.serving_model_dir)
         exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
         with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:
-            file.write(json.dumps({**result, "tuned": tuned, "exports": exports}, indent=2) + "\n")
+            told = finite({**result, "tuned": tuned, "exports": exports})
+            file.write(json.dumps(told, indent=2) + "\n")
         forget_checkpoints(job)
 
 

@@ -44,6 +44,7 @@ from typing import Any
 from slipway.components.atomic_file import whole_file
 from slipway.components.errors import SlipwayError
 from slipway.components.event_lines import emit
+from slipway.components.finite_json import finite
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
 from slipway.components.large_imports import large_imports
 from slipway.components.saved_model.digest import SBOM
@@ -339,7 +340,7 @@ def _save_texts(job: TrainingJob, result: Result, history: Sequence[Mapping[str,
     texts = ((HISTORY_FILE, {"epochs": history}), (RESULT_FILE, result), (SBOM, bill_of_materials()))
     for name, values in texts:
         with whole_file(Path(job.output_dir, name)) as partial:
-            partial.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+            partial.write_text(json.dumps(finite(values), indent=2) + "\n", encoding="utf-8")
 
 
 def _end_with_parent(parent_pid: int) -> None:

@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from slipway.components.finite_json import finite
 from slipway.components.time_limit import LateError, within
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
-from slipway.pipeline.terminal.json_text import finite
 
 # The end of a run is delayed by a notification at most this long.
 COMMAND_LIMIT_S = 60.0

@@ -489,3 +489,14 @@ def test_percentage_error_is_not_judged_where_all_labels_are_zero():
         at = Measured({"example_count": 200}, {}, LabelStatistics.of_counts({label: 200}))
         checks, _ = threshold_checks(limits, {"overall": at, "day=1": at}, min_slice_rows=100)
         assert bool(checks) is judged
+
+
+def test_a_number_that_json_does_not_have_is_told_in_words():
+    at = Measured({"mean_absolute_error": math.inf}, {"mean_absolute_error": math.inf}, None)
+    checks, _ = threshold_checks(
+        {"overall": {"mean_absolute_error": Threshold(max=3)}}, {"overall": at}, min_slice_rows=1
+    )
+    found = conclude(checks, metrics=at.metrics, baseline_metrics=at.baseline)
+    assert found.reasons == ("mean_absolute_error inf, needs at most 3",)
+    assert (found.metrics, found.baseline_metrics) == ({}, {})
+    json.dumps(found.to_json(), allow_nan=False)

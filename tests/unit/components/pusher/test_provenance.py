@@ -1,9 +1,11 @@
 """Where a model comes from: what is gathered, and what may be missing."""
 
 import json
+import math
 
 import pytest
 
+from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.provenance import (
     collect_provenance,
     read_code,
@@ -136,3 +138,20 @@ def test_list_of_the_software_is_taken_as_it_is_or_not_at_all(tmp_path):
         assert read_sbom(tmp_path) is None
     file.write_bytes(b'{"bomFormat":  "CycloneDX"}')
     assert read_sbom(tmp_path) == b'{"bomFormat":  "CycloneDX"}'
+
+
+def test_a_manifest_is_json_whatever_a_metric_is():
+    check = {"metric": "mae", "got": math.inf, "required": "at most 3"}
+    verdict = {
+        "metrics": {"mae": math.inf, "auc": 0.5},
+        "slices": {"overall": {"mae": math.inf}},
+        "checks": [check],
+    }
+    provenance = collect_provenance(
+        about={}, verdict=verdict, data_verdict={}, data={}, schema={}, signatures={}
+    )
+    content = Manifest({}, provenance).to_bytes()
+    read = json.loads(content, parse_constant=lambda constant: pytest.fail(constant))
+    assert (read["metrics"], read["slices"]) == ({"auc": 0.5}, {"overall": {"mae": None}})
+    assert read["gate"]["checks"] == [{**check, "got": None}]
+    assert Manifest.from_bytes(content) is not None
