@@ -183,9 +183,11 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     context = Context(e.statistics, e.schema, e.limits, e.schema_file, e.sample, already_reported)
     from_schema = list(find_anomalies(e.anomalies, context))
     yield from from_schema
-    lost = {finding.feature for finding in from_schema}
+    there = {name for split in e.statistics.values() for name in split.features}
+    # A label that is missing is reported by its own rule, one of another type is not.
+    lost = {finding.feature for finding in from_schema} | ({e.label} - there)
     is_blessed = e.reference_name == BLESSED
-    changed = find_changed_columns(e.statistics, e.reference, skip=lost | {e.label}, is_blessed=is_blessed)
+    changed = find_changed_columns(e.statistics, e.reference, skip=lost, is_blessed=is_blessed)
     yield from changed
     # The label has its own rule, and times always advance, so their distribution never repeats.
     skip = {e.label} | ({e.limits.freshness.column} if e.limits.freshness else set())

@@ -22,7 +22,7 @@ def find_changed_columns(
 
     Args:
         reference: the statistics to compare with; empty if there are none.
-        skip: columns that have been reported already, and the label.
+        skip: columns that have been reported already.
         is_blessed: whether the reference is the data of the last blessed model. Only then is a changed type a
             finding: a schema of the user would have refused it before.
     """

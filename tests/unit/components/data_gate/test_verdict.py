@@ -155,6 +155,15 @@ def test_schema_says_what_is_missed_where_and_what_is_reported_once(split, verdi
     assert all("s/t.pbtxt" in found[key].remedy for key in [("missing", "fare"), ("domain", "pay")])
 
 
+def test_a_label_of_another_type_is_reported_before_the_training(split, verdict):
+    now = trips(split, label=[0.0, 1.0] * 1500)
+    answer = verdict(now, reference=trips(split, label=[0.5, 1.0] * 1500), reference_name=BLESSED)
+    found = by_rule(answer)["columns", "label"]
+    assert found.what == "it holds whole numbers, in the reference numbers"
+    answer = verdict(trips(split, label={}), reference=now, reference_name=BLESSED)
+    assert ("columns", "label") not in by_rule(answer)
+
+
 def test_time_since_the_reference_was_judged_is_what_data_may_be_ahead(split, verdict):
     limits = Limits(freshness=Freshness(column="t"))
     now, then = (trips(split, t=[1.79e9 - days * 86400.0] * 3000) for days in (0, 100))
