@@ -22,6 +22,7 @@ from slipway.components.trainer.input.plan import (
     window,
 )
 from slipway.components.trainer.input.targets import Targets
+from slipway.components.trainer.input.weights import require_weights_on_both_sides
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loss_labels import LabelRange
 
@@ -146,8 +147,14 @@ class CachedExamples:
         return found
 
     def held_out(self) -> tuple["CachedExamples", "CachedExamples"]:
-        """Return the examples to train on, and those held out for `train.early_stopping`."""
+        """Return the examples to train on, and those held out for `train.early_stopping`.
+
+        Raises:
+            ComponentError: in one of the two no row weighs anything.
+        """
         parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
+        if (weight := self._job.weight) is not None:
+            require_weights_on_both_sides(self._rows.column(weight), parts[1].numbers, name=weight)
         train, held = (CachedExamples(part, self._job, self._devices) for part in parts)
         return train, held
 
@@ -173,7 +180,7 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
 
     Raises:
         ComponentError: as for `open_examples`; or the training may stop early, but its rows are streamed, so
-            none can be held out.
+            none can be held out, or none of these weighs anything.
     """
     train = open_examples(job.train_files, job, devices, split="train")
     if job.early_stopping.patience is None:

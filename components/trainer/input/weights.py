@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +118,36 @@ def require_weights(values: npt.NDArray[np.float64], *, name: str, split: str) -
             "must be finite and >= 0",
             hint="check transform.weight: what preprocessing_fn returns must be 0 or more in every row",
         )
+
+
+def require_weights_on_both_sides(
+    values: npt.NDArray[Any], held: npt.NDArray[np.int64], *, name: str
+) -> None:
+    """Reject rows held out for `train.early_stopping`, or left, of which none weighs anything.
+
+    The loss of such rows is 0 in each epoch: the first one would be the best.
+
+    Args:
+        values: the weights of all rows of the train split, [rows, 1].
+        held: the numbers of the rows that are held out.
+        name: of their column.
+
+    Raises:
+        ComponentError: all weights of one of the two are 0.
+    """
+    is_held = np.zeros(len(values), bool)
+    is_held[held] = True
+    weighs = values.reshape(-1) != 0
+    for part, where, advice in (
+        (is_held, "that train.early_stopping holds out, so nothing could be measured", "raise"),
+        (~is_held, "that train.early_stopping leaves, so nothing could be learned", "lower"),
+    ):
+        if not weighs[part].any():
+            raise ComponentError(
+                f"the weight {name} is 0 in all {part.sum():,} of {len(values):,} rows of the train split "
+                f"{where}",
+                hint=f"{advice} train.early_stopping.share, or set train.early_stopping.patience to null",
+            )
 
 
 def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool = False) -> _Weighed:

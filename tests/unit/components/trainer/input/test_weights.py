@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from small_job import small_job
 
@@ -117,3 +118,29 @@ def test_a_label_that_is_no_class_cannot_be_weighed_by_it(weigh, label, class_we
         ComponentError, match=f"class_weights is given, but a label .* is {re.escape(f'{label:g}')}"
     ):
         weigh([(0, 1.0), (label, 1.0)], weight=None, class_weights=class_weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (
+            [1, 1, 0, 0],
+            "all 2 of 4 rows .* holds out, so nothing could be measured",
+        ),
+        (
+            [0, 0, 1, 1],
+            "all 2 of 4 rows .* leaves, so nothing could be learned",
+        ),
+        ([0, 1, 1, 0], None),
+    ],
+)
+def test_rows_that_weigh_nothing_measure_no_epoch(weights, words):
+    from slipway.components.trainer.input.weights import require_weights_on_both_sides
+
+    values, held = np.array(weights, np.float32)[:, None], np.array([2, 3])
+    if words is None:
+        require_weights_on_both_sides(values, held, name="w")
+        return
+    with pytest.raises(ComponentError, match=words) as refused:
+        require_weights_on_both_sides(values, held, name="w")
+    assert "train.early_stopping.share" in refused.value.hint
