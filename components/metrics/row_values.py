@@ -227,6 +227,16 @@ def _percentage(labels: Array, answers: Array) -> Array:
     return found
 
 
+def _squared_logarithmic(labels: Array, answers: Array) -> Array:
+    """Return squared errors of logarithms; infinite where only the answer has none.
+
+    TensorFlow Model Analysis leaves such a row out, so that a model is the better the lower it answers where
+    it is wrong.
+    """
+    found = (np.log(labels + 1) - np.log(answers + 1)).astype(np.float64) ** 2
+    return np.where((answers < -1) & (labels >= -1), np.inf, found)
+
+
 HINGES: dict[str, RowValues] = {"Hinge": _hinge(1), "SquaredHinge": _hinge(2)}
 
 MEANS: dict[str, RowValues] = {
@@ -240,9 +250,7 @@ MEANS: dict[str, RowValues] = {
     "MeanAbsoluteError": _error(lambda labels, answers: np.abs(labels - answers)),
     "MeanAbsolutePercentageError": _error(_percentage),
     "MeanSquaredError": _error(lambda labels, answers: (labels - answers).astype(np.float64) ** 2),
-    "MeanSquaredLogarithmicError": _error(
-        lambda labels, answers: (np.log(labels + 1) - np.log(answers + 1)).astype(np.float64) ** 2
-    ),
+    "MeanSquaredLogarithmicError": _error(_squared_logarithmic),
     "Poisson": _keras(_poisson),
     "RootMeanSquaredError": _root_mean_squared_error,
     "SparseCategoricalAccuracy": _keras(_sparse_categorical_accuracy),

@@ -67,7 +67,8 @@ def finite_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
             baseline=None,
             passed=False,
             found=f"is {overall.metrics[name]:g}",
-            note="a label or an answer is infinite: check what preprocessing_fn makes of the label",
+            note="a label or an answer is infinite, or has no logarithm: check what preprocessing_fn makes "
+            "of the label, and what the model answers",
         )
         for name in metrics
         if math.isinf(overall.metrics.get(name, 0.0))

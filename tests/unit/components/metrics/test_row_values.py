@@ -80,6 +80,12 @@ def test_percentage_of_a_label_of_zero_is_not_counted():
     assert MEANS["MeanAbsolutePercentageError"](np.array([[0.0]]), np.array([[3.0]])).tolist() == [[0, 0]]
 
 
+def test_answer_without_a_logarithm_is_an_infinite_error_and_no_row_less():
+    labels, answers = np.array([[3.0], [3.0], [-2.0]]), np.array([[3.0], [-1.5], [3.0]], np.float32)
+    found = MEANS["MeanSquaredLogarithmicError"](labels, answers)
+    assert found.round(9).tolist() == [[0, 1], [np.inf, 1], [0, 0]]
+
+
 def test_hinge_takes_labels_of_0_and_1_as_signs_and_says_whether_there_are_others():
     as_they_are, as_signs, others, rows = HINGES["Hinge"](
         np.array([[0.0], [2.0]]), np.array([[0.5], [0.5]])

@@ -79,5 +79,6 @@ def test_infinite_metric_refuses_the_model_though_it_has_no_threshold():
     assert not check.passed
     assert check.reason == (
         "mean_absolute_error is inf, needs a finite value "
-        "(a label or an answer is infinite: check what preprocessing_fn makes of the label)"
+        "(a label or an answer is infinite, or has no logarithm: check what preprocessing_fn makes of the "
+        "label, and what the model answers)"
     )
