@@ -74,7 +74,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         classes: names of the labels, in the order of their numbers; None: they have no names.
         output_classes: the same by output, of a model with several; None: no output's labels have names.
         serving: ServingCheck's measurements; None if the workload disables this check.
-        serving_limits: fields of `serving_rules.ServingLimits`; a missing field means no limit.
+        serving_limits: fields of `serving_rules.ServingLimits`; a missing field means no limit, or, of the
+            tolerance, the default.
         references: the scores of other models on the same examples; None if the workload has none.
         statistics: of the raw examples; None: no data profile is kept.
         examples: the raw examples; a sample of them is read if the model is blessed.
@@ -103,8 +104,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     more_checks += quantile_checks(metrics, overall)
     report: Any = _read_json(f"{serving.uri}/report.json") if serving else {}
     if serving:
-        no_limits = dict.fromkeys(ServingLimits.__dataclass_fields__)
-        served = ServingLimits(**{**no_limits, **(serving_limits or {})})
+        served = ServingLimits.of(serving_limits or {})
         more_checks += serving_checks(report, served, metrics=metrics, classes=names)
     else:
         more_notes.append("the served model was not checked (evaluate.serving: null)")

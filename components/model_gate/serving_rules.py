@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from dataclasses import dataclass, fields
+from typing import NotRequired, Self, TypedDict
 
 from slipway.components.counted_words import counted
 from slipway.components.metrics.definitions import metric_of, output_of
@@ -98,6 +98,12 @@ class ServingLimits:
     max_memory_mb: float | None = setting(
         8192.0, "Maximum peak memory of the process in MiB, including TensorFlow; null: none.", gt=0
     )
+
+    @classmethod
+    def of(cls, values: Mapping[str, float]) -> Self:
+        """Return limits of which a missing one is no limit; a missing tolerance has its default."""
+        optional = [each.name for each in fields(cls) if each.name != "tolerance"]
+        return cls(**{**dict.fromkeys(optional), **values})  # type: ignore[arg-type]  # None is no limit
 
 
 def serving_checks(

@@ -296,3 +296,16 @@ def test_mean_over_labels_must_fit_each_of_them():
     assert reasons(metrics=["auc", "binary_accuracy", "sport/binary_accuracy"], **given) == []
     [told] = reasons(metrics=["categorical_accuracy"], **given)
     assert told.startswith("metric categorical_accuracy 1 output, needs one output for each class")
+
+
+def test_limits_of_a_pipeline_of_one_s_own_may_be_few_or_none():
+    apart = {**SOUND, "parity": {"largest": 0.5, "row": 0, "got": 1.0, "wanted": 0.5}}
+    for given in ({}, {"max_size_mb": 5.0}):
+        limits = ServingLimits.of(given)
+        assert (limits.tolerance, limits.max_load_s, limits.max_size_mb) == (
+            1e-4,
+            None,
+            given.get("max_size_mb"),
+        )
+        failed = [check.metric for check in serving_checks(apart, limits) if not check.passed]
+        assert failed == ["serving: answers as training does"]
