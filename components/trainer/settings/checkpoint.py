@@ -1,5 +1,6 @@
 """Settings for checkpoints: when to save, how many to keep, and which is the best."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -92,12 +93,12 @@ class CheckpointSettings(SettingsGroup):
             object.__setattr__(self, "best_goal", goal_of(self.best_metric))
 
     def is_better(self, value: float, best: float | None) -> bool:
-        """Return True if a metric's value beats the best one so far; NaN never does.
+        """Return True if a metric's value beats the best one so far; NaN and infinity never do.
 
         Raises:
             ComponentError: which side is better is neither given nor known.
         """
-        if value != value:
+        if not math.isfinite(value):
             return False
         if self.best_goal is None:
             raise ComponentError(f"train.checkpoint.best_goal {wrong_goal(self.best_metric, None)}")

@@ -1,5 +1,7 @@
 """Whether a lower or a higher metric is better is known or asked for, never guessed."""
 
+import math
+
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -48,3 +50,12 @@ def test_the_goal_of_a_metric_of_ones_own_is_asked_for(metric):
 @pytest.mark.parametrize(("metric", "goal"), [("val_loss", "min"), ("val_auc", "max"), ("val_mse", "min")])
 def test_the_goal_of_a_known_metric_need_not_be_said(metric, goal):
     assert CheckpointSettings(best_metric=metric).best_goal == goal
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("goal", ["min", "max"])
+def test_a_value_that_is_not_finite_is_never_the_best(value, goal):
+    settings = CheckpointSettings(best_metric="val_mine", best_goal=goal)
+    assert not settings.is_better(value, None)
+    assert not settings.is_better(value, 0.5)
+    assert settings.is_better(0.5, None)
