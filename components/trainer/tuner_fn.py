@@ -3,6 +3,9 @@
 Each trial is a training job like the Trainer's, in a separate process: same devices, input and rules.
 """
 
+import json
+import logging
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +22,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.job_layout import lay_out, read_settings
 from slipway.components.trainer.launch import Elsewhere, launch
 from slipway.components.trainer.search_space import Algorithm, Choices, chosen, search_space
+
+_PROJECT = "trials"
 
 ALGORITHMS: Mapping[Algorithm, Any] = {
     "random": keras_tuner.oracles.RandomSearchOracle,
@@ -90,7 +95,9 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         self._settings = settings
         self._transform = transform
         self._files = files
-        super().__init__(oracle, directory=directory, project_name="trials")
+        if "://" not in directory:
+            forget_damaged(Path(directory, _PROJECT))
+        super().__init__(oracle, directory=directory, project_name=_PROJECT)
 
     def search(self, *args: Any, **kwargs: Any) -> None:
         """Run the trials, some of which may fail.
@@ -157,6 +164,24 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
     def load_model(self, trial: Any) -> Any:
         """Required by KerasTuner, but not needed, as the Trainer trains with the best values."""
         raise NotImplementedError(f"trial {trial.trial_id} leaves no model")
+
+
+def forget_damaged(record: Path) -> None:
+    """Remove the record of a search if a file in it is not whole, so that the search begins anew.
+
+    KerasTuner writes its files in place: a full disk or a kill may leave one of them empty, with which no
+    later attempt could begin.
+
+    Args:
+        record: the folder of the search; need not exist.
+    """
+    for file in sorted(record.rglob("*.json")):
+        try:
+            json.loads(file.read_bytes())
+        except ValueError:
+            logging.warning("%s is not whole, as after a full disk; the search begins anew", file)
+            shutil.rmtree(record)
+            return
 
 
 def _hyperparameters(search: Mapping[str, Mapping[str, object]]) -> keras_tuner.HyperParameters:

@@ -94,3 +94,14 @@ def test_metric_that_is_not_measured_ends_the_search_at_once(tuner):
 def test_metric_that_is_nan_in_all_trials_is_told(tuner, trials):
     with pytest.raises(ComponentError, match=r"gives a number for tune.metric \(val_loss\)"):
         tuner(*[{"val_loss": math.nan}] * trials, trials=trials).search()
+
+
+def test_search_whose_record_is_not_whole_begins_anew(tuner, tmp_path):
+    tuner({"val_loss": 0.5}, {"val_loss": 0.25}, trials=2).search()
+    again = tuner(trials=2)
+    again.search()
+    assert again.oracle.get_best_trials(1)[0].score == 0.25, "finished trials are kept"
+    (tmp_path / "trials" / "oracle.json").write_bytes(b"")  # the disk was full
+    search = tuner({"val_loss": 0.75}, {"val_loss": 0.625}, trials=2)
+    search.search()
+    assert [trial.score for trial in search.oracle.get_best_trials(2)] == [0.625, 0.75]
