@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from slipway.components.lock_file import held
 from slipway.pipeline.errors import UsageError
 
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{8}")
@@ -23,14 +24,16 @@ def unfinished(target: Path) -> Iterator[Path]:
     its folder, which the kernel releases when the process ends, however it ends.
 
     Args:
-        target: an absolute path; must be new or empty.
+        target: an absolute path; must be new or empty. A link is followed.
 
     Raises:
-        UsageError: the target is not empty, or cannot be created.
+        UsageError: the target is not empty, or cannot be created, or another process writes its predictions
+            for it; or somebody has filled it meanwhile: the predictions are kept beside it.
     """
-    with contextlib.ExitStack() as held:
+    target = target.resolve()  # a folder cannot be renamed to a link
+    with contextlib.ExitStack() as locks:
         try:
-            partial = _made(target, held)
+            partial = _made(target, locks)
         except OSError as error:
             raise UsageError(
                 f"{target} cannot be created for the predictions: {error.strerror}.",
@@ -38,39 +41,61 @@ def unfinished(target: Path) -> Iterator[Path]:
             ) from error
         try:
             yield partial
-            partial.rename(target)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to report
             raise
+        _publish(partial, target)
 
 
-def _made(target: Path, held: contextlib.ExitStack) -> Path:
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} already exists.", hint="choose a new folder with --to")
+def _publish(partial: Path, target: Path) -> None:
+    try:
+        partial.rename(target)
+    except OSError as error:
+        kept = target.with_name(f"{target.name}{partial.suffix}")
+        partial.rename(kept)  # what took hours must not be lost
+        raise UsageError(
+            f"The predictions are complete, but {target} cannot be replaced by them any more: "
+            f"{error.strerror}.",
+            hint=f"they are in {kept}",
+        ) from error
+
+
+def _made(target: Path, locks: contextlib.ExitStack) -> Path:
+    _check_is_free(target)
     if not target.parent.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
+    if not locks.enter_context(held(target.with_name(f".{target.name}.lock"))):
+        raise UsageError(
+            f"Another process writes its predictions for {target}.", hint="choose a new folder with --to"
+        )
+    _check_is_free(target)  # by the one that held the lock before
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     # Without this lock, another process could take the folder for a leftover before it is locked.
-    with _held(target.parent, fcntl.LOCK_EX) as is_held:
-        if is_held:
+    with _locked(target.parent, fcntl.LOCK_EX) as is_locked:
+        if is_locked:
             _remove_left(target.parent)
         partial.mkdir()
-        held.enter_context(_held(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        locks.enter_context(_locked(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
     return partial
+
+
+def _check_is_free(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} already exists.", hint="choose a new folder with --to")
 
 
 def _remove_left(folder: Path) -> None:
     for path in folder.iterdir():
         if not _HIDDEN.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
             continue
-        with contextlib.suppress(OSError), _held(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
+        with contextlib.suppress(OSError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
             # Removed only if it holds nothing but files of `predict`: a user's folder of such a name is kept.
             if is_left and all(_WRITTEN.fullmatch(each.name) for each in path.iterdir()):
                 shutil.rmtree(path)
 
 
 @contextlib.contextmanager
-def _held(folder: Path, how: int) -> Iterator[bool]:
+def _locked(folder: Path, how: int) -> Iterator[bool]:
     """Try to lock a folder; yield False if another process holds the lock or the file system has no locks."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

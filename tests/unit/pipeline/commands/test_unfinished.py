@@ -56,3 +56,36 @@ def test_a_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "out" / "mine").touch()
     with pytest.raises(UsageError, match="already exists"), unfinished(tmp_path / "out"):
         pass
+
+
+def test_of_two_for_the_same_folder_the_second_is_refused_before_it_predicts(tmp_path):
+    with unfinished(tmp_path / "out") as first:
+        (first / "summary.json").touch()
+        with pytest.raises(UsageError, match="Another process"), unfinished(tmp_path / "out"):
+            pytest.fail("predicts")
+    assert _names(tmp_path) == ["out"]
+    assert _names(tmp_path / "out") == ["summary.json"]
+
+
+def test_predictions_for_a_folder_that_was_filled_meanwhile_are_kept(tmp_path):
+    def predicts():
+        with unfinished(tmp_path / "out") as new:
+            (new / "summary.json").touch()
+            (tmp_path / "out").mkdir()
+            (tmp_path / "out" / "mine").touch()
+
+    with pytest.raises(UsageError, match="cannot be replaced") as found:
+        predicts()
+    [kept] = [path for path in tmp_path.iterdir() if path.name != "out"]
+    assert found.value.hint == f"they are in {kept}"
+    assert kept.name.startswith("out.")
+    assert _names(kept) == ["summary.json"]
+
+
+def test_a_link_to_an_empty_folder_is_followed(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "disk")
+    with unfinished(tmp_path / "out") as new:
+        (new / "summary.json").touch()
+    assert _names(tmp_path) == ["disk", "out"]
+    assert _names(tmp_path / "out") == ["summary.json"]
