@@ -9,7 +9,7 @@ from slipway.components.ingest.options import Options
 
 
 def boolean_columns(file: InputFile, options: Options) -> frozenset[str]:
-    """Return the columns that hold true and false as such; for JSON Lines, those in its first 4 MB.
+    """Return the columns that hold true and false as such, or lists of them, anywhere in a file.
 
     Args:
         file: a CSV, JSON Lines or Parquet file; a CSV has only texts.
@@ -18,7 +18,7 @@ def boolean_columns(file: InputFile, options: Options) -> frozenset[str]:
         FileError: the file cannot be read.
     """
     if options.format == "jsonl":
-        return json_lines.first_booleans(file, options)
+        return json_lines.boolean_keys(file, options)
     if options.format == "parquet":
         from slipway.components.ingest.parquet_table import boolean_columns as of_parquet
 

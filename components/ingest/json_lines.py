@@ -94,12 +94,22 @@ def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
     raise _no_row(file, first)
 
 
-def first_booleans(file: InputFile, options: Options) -> frozenset[str]:
-    """Return the keys with true or false in the first block of a file that holds an object."""
-    for _, rows, _ in _read_lines(file, options):
-        if rows:
-            return frozenset(key for _, _, row in rows for key, value in row.items() if type(value) is bool)
-    return frozenset()
+def boolean_keys(file: InputFile, options: Options) -> frozenset[str]:
+    """Return the keys with true or false, or a list with one, of all objects of a file.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    found: set[str] = set()
+    for records in scan_lines(file, options):
+        for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
+            line = line_of(records, start, end)
+            if b"true" not in line and b"false" not in line:
+                continue
+            row, reason, _ = parse_object(line)
+            if not reason:
+                found.update(key for key, value in row.items() if _holds_boolean(value))
+    return frozenset(found)
 
 
 def scan_lines(file: InputFile, options: Options) -> Iterator[Records]:
@@ -223,6 +233,10 @@ def _write_out(records: Records, rows: list[tuple[int, int, Row]], columns: Colu
 
 def _holds_number(value: Any) -> bool:
     return any(type(each) in (int, float) for each in (value if isinstance(value, list) else (value,)))
+
+
+def _holds_boolean(value: Any) -> bool:
+    return any(type(each) is bool for each in (value if isinstance(value, list) else (value,)))
 
 
 def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int], Place]:

@@ -54,12 +54,12 @@ def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def boolean_columns(file: InputFile) -> frozenset[str]:
-    """Return the columns of true and false.
+    """Return the columns of true and false, and of lists of them.
 
     Raises:
         FileError: the file cannot be read.
     """
-    return frozenset(each.name for each in _open(file).schema_arrow if pa.types.is_boolean(each.type))
+    return frozenset(each.name for each in _open(file).schema_arrow if _is_boolean(each.type))
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
@@ -226,6 +226,10 @@ def _is_string(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind) or pa.types.is_nested(kind):
         return hasattr(kind, "value_type") and _is_string(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_boolean(kind: pa.DataType) -> bool:
+    return _is_boolean(kind.value_type) if hasattr(kind, "value_type") else bool(pa.types.is_boolean(kind))
 
 
 def _value(rows: pa.RecordBatch, name: str, row: int) -> Any:

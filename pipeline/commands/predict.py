@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _KINDS: Mapping[ColumnType | None, type] = {ColumnType.INT: int, ColumnType.FLOAT: float}
 _SHOWN_DETAIL = 200  # characters of a row's rejected value
 _SHOWN_PREDICTIONS = 3
+_IN_JSON = ("true", "false")
 _TABLES = (*WITH_COLUMNS, "tfrecord")
 
 
@@ -126,6 +127,7 @@ class Reader:
         pass_through: columns that the model does not take, but that are copied to the output if a file has
             them.
         units: what the durations of columns counted in training.
+        truths: how the training data of columns of texts spelled true and false, as far as it is known.
     """
 
     files: tuple[StoredFile, ...]
@@ -135,6 +137,7 @@ class Reader:
     needed: tuple[str, ...] = ()
     pass_through: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
+    truths: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def __call__(self, task: "InputTask") -> Iterator["Rows"]:
         """Yield the rows of one file.
@@ -168,7 +171,7 @@ class Reader:
                 yield Rows(found.records, found.rows, rejects)
 
     def _check_booleans(self, file: InputFile) -> None:
-        """Refuse true and false for texts: which ones they were in training, True or yes, is not known.
+        """Refuse true and false for texts unless the training had them as they are read: it may have had yes.
 
         Raises:
             InputError: a column of texts holds them, in a file of another format than in training.
@@ -176,14 +179,20 @@ class Reader:
         if not self.options.trained_as:
             return
         texts = [name for name, kind in self.columns.items() if kind == ColumnType.TEXT]
-        held = boolean_columns(file, self.options)
-        if found := [name for name in texts if name in held]:
+        held = boolean_columns(file, self.options) if texts else frozenset()
+        found = [name for name in texts if name in held and not self._is_read_as_trained(name)]
+        if found:
             # JSON has them as words of its own, which a training on it has taken for these texts.
-            likely = "'true' and 'false'" if self.options.trained_as == "jsonl" else "'True' and 'False'"
+            usual = _IN_JSON if self.options.trained_as == "jsonl" else ("True", "False")
+            likely = " and ".join(map(repr, self.truths.get(found[0], usual)))
             raise InputError(
                 f"{file.name}: column {found[0]!r} holds true and false, and the model was trained on texts",
                 hint=f"write the texts that it had in training, such as {likely}",
             )
+
+    def _is_read_as_trained(self, column: str) -> bool:
+        truths = self.truths.get(column, ())
+        return bool(self.options.format == "jsonl" and truths and set(truths) <= set(_IN_JSON))
 
 
 def predict(
@@ -232,7 +241,9 @@ def predict(
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
         with sign_of_life(doing), wrong_input, store.fetched(number) as model:
             manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now
-            reading = _Reading(files, options, _copied(config.transform, schema_types(manifest)))
+            copied = _copied(config.transform, schema_types(manifest))
+            truths = _truths_in_training(output.absolute(), manifest, number) if options.trained_as else {}
+            reading = _Reading(files, options, copied, truths)
             log = _Logged(log_settings(config, output, manifest), number)
             counts = _predict(manifest, model, reading, partial, engine, log)
         summary: Summary = {
@@ -260,6 +271,28 @@ def _copied(wanted: TransformConfig, schema: Columns) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*wanted.copied, *weight)))
 
 
+def _truths_in_training(
+    output: Path, manifest: Manifest | None, version: int
+) -> Mapping[str, tuple[str, ...]]:
+    """Return by column how a version's training data spelled true and false as texts, most frequent first.
+
+    Nothing is known of data whose statistics are not on this machine.
+    """
+    # Imported here because it needs protobuf, and what predict refuses at once does not.
+    from slipway.pipeline.watch.training_data import training_statistics
+
+    run_id = manifest.provenance.get("run", "") if manifest else ""
+    try:
+        training = training_statistics(output, run_id, version)
+    except UsageError:
+        return {}
+    return {
+        name: spelled
+        for name, each in training.features.items()
+        if (spelled := tuple(text for text in each.counts if text.casefold() in _IN_JSON))
+    }
+
+
 def _first_predictions(folder: Path) -> tuple[str, ...]:
     for path in sorted(folder.glob("predictions-*.jsonl")):
         with path.open(encoding="utf-8") as file:
@@ -274,11 +307,12 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Reading:
-    """The input files, the options to read them with, and the columns to pass through."""
+    """The input files, the options to read them with, columns to pass through, and a reader's `truths`."""
 
     files: tuple[StoredFile, ...]
     options: Options
     pass_through: tuple[str, ...]
+    truths: Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
@@ -314,6 +348,7 @@ def _predict(
         needed_columns(manifest),
         reading.pass_through,
         dict(manifest.provenance.get("data", {}).get("units", {})) if manifest else {},
+        reading.truths,
     )
     classes = classes_of(manifest.provenance) if manifest else {}
     return predict_files(

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.components.errors import SlipwayError
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_names import boolean_columns
@@ -26,6 +27,7 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import PushConfig
 from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch import training_data
 
 
 def make_config(**data):
@@ -209,12 +211,14 @@ KINDS = {"Area m²": ColumnType.FLOAT, "rooms": ColumnType.INT, "city": ColumnTy
 def read(tmp_path):
     """The rows of the second of two files, of which the first is whole."""
 
-    def call(content, name="b.csv", *, pass_through=(), **options):
+    def call(content, name="b.csv", *, pass_through=(), truths=None, **options):
         (tmp_path / f"a{Path(name).suffix}").write_text("Area m²,rooms,city\n80,3,Ulm\n", encoding="utf-8")
         (tmp_path / name).write_text(content, encoding="utf-8")
         files = tuple(list_files(str(tmp_path / f"?{Path(name).suffix}")))
         known = {**KINDS, "price": ColumnType.FLOAT, "id": ColumnType.INT}
-        reader = Reader(files, Options(**options), KINDS, known, ("rooms",), pass_through)
+        reader = Reader(
+            files, Options(**options), KINDS, known, ("rooms",), pass_through, truths=truths or {}
+        )
         return list(reader(InputTask(1, str(tmp_path / name), 2)))
 
     return call
@@ -261,6 +265,46 @@ def test_true_and_false_are_not_taken_for_texts_that_no_training_had(read, tmp_p
             list(reader(InputTask(0, "d.parquet", 1)))
         assert caught.value.hint.endswith(texts)
     assert boolean_columns(file, Options()) == set()
+
+
+def test_true_and_false_are_found_in_any_block_and_in_lists(read, tmp_path):
+    row = '{"Area m²": 80, "rooms": 3, "city": %s}\n'
+    for late in ("true", "[false, true]"):
+        with pytest.raises(InputError, match="column 'city' holds true and false"):
+            read(row % '"Ulm"' * 20 + row % late, "b.jsonl", format="jsonl", trained_as="csv", block_bytes=64)
+    pq.write_table(pa.table({"city": [[True]], "rooms": [[1]]}), tmp_path / "c.parquet")
+    file = InputFile("c.parquet", tmp_path / "c.parquet")
+    assert boolean_columns(file, Options(format="parquet")) == {"city"}
+
+
+def test_true_and_false_are_read_where_the_training_spelled_them_as_json_does(read):
+    row = '{"Area m²": 80, "rooms": 3, "city": true}\n'
+
+    def trained_on(*texts):
+        return read(row, "b.jsonl", format="jsonl", trained_as="csv", truths={"city": texts})
+
+    [rows] = trained_on("true", "false")
+    assert b"true" in rows.records[0]
+    with pytest.raises(InputError) as caught:
+        trained_on("TRUE", "FALSE")
+    assert caught.value.hint.endswith("such as 'TRUE' and 'FALSE'")
+    with pytest.raises(InputError):
+        trained_on("true", "True")
+
+
+def test_spelling_of_the_training_is_that_of_its_statistics(monkeypatch):
+    features = {
+        "city": FeatureStatistics("city", "text", rows=3, present=3, counts={"Ulm": 2.0, "yes": 1.0}),
+        "open": FeatureStatistics("open", "text", rows=3, present=3, counts={"TRUE": 2.0, "": 1.0}),
+    }
+    monkeypatch.setattr(
+        training_data, "training_statistics", lambda *named: SplitStatistics(rows=3, features=features)
+    )
+    assert predict_module._truths_in_training(Path("out"), None, 1) == {"open": ("TRUE",)}
+
+
+def test_spelling_of_a_training_that_is_elsewhere_is_not_known(tmp_path):
+    assert predict_module._truths_in_training(tmp_path, None, 1) == {}
 
 
 def test_column_that_only_later_objects_have_is_copied_to_the_predictions(read):
