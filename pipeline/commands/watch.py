@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.components.data_gate.rule_limits import Limits
+from slipway.components.data_gate.statistics import SplitStatistics
 from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
@@ -84,16 +85,15 @@ def watch(
     number = pushed_version(store, version, config, output)
     manifest = store.manifest(number)
     provenance: Provenance = manifest.provenance if manifest else {}
-    if reference is not None:
-        training = read_training(reference)
-    else:
-        training = training_statistics(output, provenance.get("run", ""), number)
+    training = _training(output, provenance, number, reference)
     folder = on.absolute() if on else request_folder(config, output)
     # To read from TensorFlow Serving's logs only: clients need not send columns that the version ignores.
     taken = taken_columns(manifest)
     columns = [*(taken or training.features), *([late.key] if late else [])]
     # SIGTERM must not leave the rows of other servers' logs in the folder for temporary files.
     with signals_handled_by(raise_interrupt), open_logs(folder, list(dict.fromkeys(columns))) as logs:
+        if logs.are_json:
+            training = _training(output, provenance, number, reference, is_finite=True)
         # Without the signature, only the columns that every row needs are known.
         inputs = taken if SERVE_RAW in provenance.get("model", {}).get("signatures", {}) else ()
         watched = watch_requests(replace(_request(config, number, logs, by), inputs=inputs), training)
@@ -106,6 +106,14 @@ def watch(
         raise
     _wake(config, watched, page)
     return watched, page
+
+
+def _training(
+    output: Path, provenance: Provenance, version: int, reference: Path | None, *, is_finite: bool = False
+) -> SplitStatistics:
+    if reference is not None:
+        return read_training(reference, is_finite=is_finite)
+    return training_statistics(output, provenance.get("run", ""), version, is_finite=is_finite)
 
 
 def _request(config: WorkloadConfig, version: int, logs: Logs, by: By) -> WatchRequest:

@@ -56,6 +56,11 @@ class Logs:
     files: Sequence[LogFile]
     left_out_counts: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def are_json(self) -> bool:
+        """Whether all rows are JSON, which has no infinite number: a row with one was left out."""
+        return all(file.path.suffix == JSON_LINES for file in self.files)
+
     @classmethod
     def of(cls, folder: Path) -> Self:
         """Find the files that `serve` and `predict` have written; none if there is no such folder.

@@ -79,7 +79,7 @@ def test_version_that_is_not_there_and_one_without_its_run_are_refused(output, p
 
 
 def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     folder = output / "requests/toy"
     folder.mkdir(parents=True)
     rows = [
@@ -103,7 +103,7 @@ def watched(output, pushed, training, monkeypatch, tmp_path):
     """Watches 600 requests with these answers, all of which have one label."""
 
     def call(answer, *, key=int, label=0, **more):
-        monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+        monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
         folder = output / "requests/toy"
         folder.mkdir(parents=True)
         row = {**ROW, "logged_version": pushed}
@@ -153,7 +153,7 @@ def test_metrics_without_weights_are_not_held_against_weighted_ones(watched):
 def test_names_of_classes_have_the_codes_that_the_version_knows(
     push, output, training, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     version, folder = push(classes=["yes", "no"]), output / "requests/toy"
     folder.mkdir(parents=True)
     row = {**ROW, "logged_version": version, "logged_prediction": [0.9]}  # surely "no"
@@ -183,7 +183,7 @@ def test_labels_and_key_belong_together(tmp_path):
 
 
 def test_live_metrics_are_of_one_label(output, pushed, training, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     folder = output / "requests/toy"
     folder.mkdir(parents=True)
     rows = "".join(json.dumps({**ROW, "logged_version": pushed}) + "\n" for _ in range(30))
@@ -198,7 +198,7 @@ def test_live_metrics_are_of_one_label(output, pushed, training, monkeypatch, tm
 
 def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch, capsys):
     sent = []
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     monkeypatch.setattr(module, "send", lambda *asked: sent.append(asked) or ["nobody is there"])
     folder = output / "requests/toy"
     folder.mkdir(parents=True)
@@ -230,7 +230,7 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
 def test_time_that_decides_the_split_always_advances(output, pushed, training, monkeypatch):
     at = replace(training.features["fare"], name="at")
     timed = SplitStatistics(10_000, {**training.features, "at": at})
-    monkeypatch.setattr(module, "training_statistics", lambda *_: timed)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: timed)
     (output / "requests/toy").mkdir(parents=True)
     rows = ({**ROW, "logged_version": pushed, "fare": row % 100 / 10, "at": 50 + row} for row in range(600))
     (output / "requests/toy/requests-1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -245,7 +245,7 @@ def test_time_that_decides_the_split_always_advances(output, pushed, training, m
 
 def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, training, monkeypatch):
     sent = []
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     monkeypatch.setattr(module, "send", lambda *asked: sent.append(asked) or [])
     (output / "requests/toy").mkdir(parents=True)
     (output / "watch").touch()
@@ -257,7 +257,7 @@ def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, tr
 
 
 def test_sigterm_leaves_no_row_behind(output, pushed, training, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     monkeypatch.setattr(module, "watch_requests", lambda *_: signal.raise_signal(signal.SIGTERM))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     for name in ("logs", "temporary"):
@@ -270,7 +270,7 @@ def test_sigterm_leaves_no_row_behind(output, pushed, training, monkeypatch, tmp
 
 
 def test_requests_to_tensorflow_serving_are_watched(output, pushed, training, monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "training_statistics", lambda *_, **__: training)
     (tmp_path / "logs").mkdir()
     records = (
         prediction_log({"fare": [row % 100 / 10], "id": [row]}, [float(row % 2)], version=pushed)

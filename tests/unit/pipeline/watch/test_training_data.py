@@ -1,5 +1,7 @@
 import json
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
@@ -45,3 +47,44 @@ def test_folder_of_something_else_is_refused(statistics, tmp_path):
     (statistics / "Split-train/FeatureStats.pb").write_bytes(b"\xff\xff")
     with pytest.raises(UsageError, match="holds no statistics"):
         read_training(statistics)
+
+
+def _of_ratio(folder, quantiles, infinite_at_the_end):
+    """Write the statistics of a column of 100 rows: its deciles, and how many rows are infinite."""
+    made = statistics_pb2.DatasetFeatureStatisticsList()
+    feature = made.datasets.add(num_examples=100).features.add(
+        type=statistics_pb2.FeatureNameStatistics.FLOAT
+    )
+    feature.path.step.append("ratio")
+    numbers = feature.num_stats
+    numbers.common_stats.num_non_missing = numbers.common_stats.tot_num_values = 100
+    numbers.common_stats.max_num_values = 1
+    numbers.max = numbers.mean = float("inf")
+    widths = numbers.histograms.add(type=statistics_pb2.Histogram.STANDARD)
+    widths.buckets.add(low_value=0, high_value=7, sample_count=100 - infinite_at_the_end)
+    if infinite_at_the_end:
+        inf = float("inf")
+        widths.buckets.add(low_value=inf, high_value=inf, sample_count=infinite_at_the_end)
+    weights = numbers.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
+    for low, high in pairwise(quantiles):
+        weights.buckets.add(low_value=low, high_value=high, sample_count=10)
+    (folder / "Split-train/FeatureStats.pb").write_bytes(made.SerializeToString())
+
+
+def test_logs_that_cannot_hold_infinite_numbers_are_compared_with_the_finite_ones(statistics):
+    """A third of a training's ratios are infinite: without these rows, nothing has moved."""
+    inf = float("inf")
+    _of_ratio(statistics, [0, 1, 2, 3, 4, 5, 6, inf, inf, inf, inf], 35)
+    ratio = read_training(statistics, is_finite=True).features["ratio"]
+    assert (ratio.rows, ratio.present, ratio.values, ratio.max) == (65, 65, 65, 7.0)
+    shares = ratio.distribution.at_most(np.arange(8.0))
+    assert shares == pytest.approx([0, *(10 * n / 65 for n in range(1, 7)), 1])
+    assert ratio.mean == pytest.approx((0.5 + 1.5 + 2.5 + 3.5 + 4.5 + 5.5 + 6.5 / 2) * 10 / 65)
+    assert read_training(statistics).features["ratio"].rows == 100
+
+
+def test_column_without_infinite_numbers_stays_as_it_is(statistics):
+    _of_ratio(statistics, range(11), 0)
+    finite, whole = (read_training(statistics, is_finite=each).features["ratio"] for each in (True, False))
+    assert finite.distribution.below.tolist() == whole.distribution.below.tolist()
+    assert finite.rows == whole.rows == 100
