@@ -202,19 +202,24 @@ def _noted(
 ) -> Iterator[None]:
     """Record a change that the block makes: completely or, if it fails or the disk is full, not at all.
 
-    The record is on disk before the block begins, and takes its place once it has ended.
+    The record is on disk before the block begins, and takes its place once it has ended. Earlier lines stay
+    as they are: a newer version may have written more into them. A link to the file stays one.
 
     Raises:
         UsageError: an earlier record is damaged; the block has not begun.
         OSError: the record cannot be written; the block has not begun.
     """
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    changes = [*_changes(output, workload), Change(at, action, run_id, reason, tuple(retired))]
-    path = _path(output, workload)
-    path.parent.mkdir(exist_ok=True)
+    _changes(output, workload)  # they are refused if they cannot be read
+    path = _path(output, workload).resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    earlier = path.read_bytes() if path.is_file() else b""
+    if earlier and not earlier.endswith(b"\n"):
+        earlier += b"\n"
+    change = Change(at, action, run_id, reason, tuple(retired))
     with whole_file(path, survives_power_loss=True) as partial:
-        with partial.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(each)) + "\n" for each in changes)
+        with partial.open("wb") as file:
+            file.write(earlier + json.dumps(asdict(change)).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())  # where a full disk may show only now
         yield

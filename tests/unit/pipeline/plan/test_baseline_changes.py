@@ -75,6 +75,23 @@ def test_change_is_added_to_the_earlier_ones(clear, changes, tmp_path):
     assert list(changes.parent.iterdir()) == [changes]
 
 
+def test_earlier_changes_stay_as_a_newer_version_wrote_them(clear, changes):
+    newer = GOOD.replace('"reason"', '"by":  "ann", "reason"')
+    changes.write_text(f"{newer}\n\n", encoding="utf-8")
+    clear(Store())
+    assert changes.read_text(encoding="utf-8").startswith(f"{newer}\n\n{{")
+
+
+def test_link_to_the_changes_stays_one(clear, changes, tmp_path):
+    elsewhere = tmp_path / "disk" / "taxi.jsonl"
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(f"{GOOD}\n", encoding="utf-8")
+    changes.symlink_to(elsewhere)
+    clear(Store())
+    assert changes.is_symlink()
+    assert len(elsewhere.read_text(encoding="utf-8").splitlines()) == 2
+
+
 def test_full_disk_leaves_the_store_and_the_record_as_they_were(clear, changes, monkeypatch):
     changes.write_text(f"{GOOD}\n", encoding="utf-8")
     store = Store()
