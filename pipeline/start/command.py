@@ -162,7 +162,7 @@ def new(
     columns = [
         facts_of_lists(column, kind, table.lists[column])
         if column in table.lists
-        else facts_of(column, kind, table.columns[column])
+        else facts_of(column, kind, table.columns[column], is_duration=column in table.durations)
         for column, kind in table.kinds.items()
     ]
     facts = {column.name: column for column in columns}

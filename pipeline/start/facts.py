@@ -33,6 +33,17 @@ EPOCH_UNITS = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000, "
 # The same of columns whose name does not suggest a time, from 2000 to 2042. Seconds may be anything then.
 _LIKELY_SECONDS = (9.4e8, 2.3e9)
 _LEAST_LIKELY = 20
+# Times since 1970 of one column, such as 2002 to 2033, lie closer together; durations of 17 to 68 minutes in
+# nanoseconds are numbers as large as these times in milliseconds.
+_MOST_SPREAD = 2.0
+_NAMED_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "seconds"), "seconds"),
+    **dict.fromkeys(("ms", "millis", "milliseconds"), "milliseconds"),
+    **dict.fromkeys(("us", "micros", "microseconds"), "microseconds"),
+    **dict.fromkeys(("ns", "nanos", "nanoseconds"), "nanoseconds"),
+}
+_DURATION_WORDS = {"duration", "elapsed", "latency", "runtime", "uptime"}
+_NAME_WORD = re.compile(r"[^\W_]+?(?=[\W_]|(?<=[a-z])[A-Z]|$)")
 _TIME_WORDS = ("time", "date", "_at", "_ts")
 _TIME_END = re.compile(r"[a-z](At|Ts|TS)$")
 _MOST_VALUES = 1000
@@ -83,6 +94,7 @@ class Facts:
         shortest: for lists, the smallest number of values in a row that has any.
         values: for lists, the number of values in all rows.
         nan_lists: for lists, the number of rows with a NaN among their numbers.
+        is_duration: whether the file's type says that the numbers are durations.
     """
 
     name: str
@@ -107,6 +119,7 @@ class Facts:
     shortest: int = 1
     values: int = 0
     nan_lists: int = 0
+    is_duration: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -137,12 +150,13 @@ def few(texts: Sequence[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 
-def facts_of(name: str, kind: str, values: Values) -> Facts:
+def facts_of(name: str, kind: str, values: Values, *, is_duration: bool = False) -> Facts:
     """Compute the properties of a column.
 
     Args:
         kind: "int", "float" or "text".
         values: [rows], float64 with NaN or objects (str) with None.
+        is_duration: whether the file's type says that the numbers are durations.
     """
     if kind == "text":
         present = [value for value in values.tolist() if value is not None]
@@ -179,7 +193,8 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
         median=float(np.median(numbers)) if len(numbers) else 0.0,
         is_whole=bool(np.all(found == np.floor(found)) and np.all(np.abs(found) <= EXACT)),
         missing_value_placeholders=_missing_value_placeholders(found.tolist(), rows.tolist()),
-        moment=_moment_of_numbers(name, found),
+        moment="" if is_duration else _moment_of_numbers(name, found),
+        is_duration=is_duration,
     )
 
 
@@ -325,20 +340,28 @@ def _moment_of_texts(counts: Counter[str]) -> str:
 def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:
     """Return the unit if the numbers may be times since 1970 and the name suggests a time, else ""."""
     is_named = any(word in f"_{name.lower()}" for word in _TIME_WORDS) or _TIME_END.search(name)
-    return _epoch_unit(found, _EPOCH_SECONDS) if len(found) and is_named else ""
+    return _epoch_unit(name, found, _EPOCH_SECONDS) if len(found) and is_named else ""
 
 
-def _epoch_unit(found: npt.NDArray[np.float64], seconds: tuple[float, float]) -> str:
-    """Return the unit in which all of the ascending numbers lie between two times since 1970; else ""."""
+def _epoch_unit(name: str, found: npt.NDArray[np.float64], seconds: tuple[float, float]) -> str:
+    """Return the unit in which all of the ascending numbers lie between two times since 1970; else "".
+
+    So does "" mean that the name tells of durations, or of another unit.
+    """
+    words = [word.lower() for word in _NAME_WORD.findall(name)]
+    if found[-1] > _MOST_SPREAD * found[0] or not _DURATION_WORDS.isdisjoint(words):
+        return ""
     low, high = seconds
     units = (unit for unit, many in EPOCH_UNITS.items() if low * many <= found[0] <= found[-1] <= high * many)
-    return next(units, "")
+    unit = next(units, "")
+    return unit if _NAMED_UNITS.get(words[-1] if words else "", unit) == unit else ""
 
 
 def likely_epoch_unit(column: Facts) -> str:
     """Return the unit in which whole numbers may be times since 1970 although their name does not say so."""
     is_whole = column.kind == "int" or column.is_whole
-    if not is_whole or column.moment or column.is_list or column.distinct < _LEAST_LIKELY:
+    is_other = column.moment or column.is_list or column.is_duration
+    if not is_whole or is_other or column.distinct < _LEAST_LIKELY:
         return ""
-    unit = _epoch_unit(np.array([column.least, column.greatest]), _LIKELY_SECONDS)
+    unit = _epoch_unit(column.name, np.array([column.least, column.greatest]), _LIKELY_SECONDS)
     return "" if unit == "seconds" else unit

@@ -110,6 +110,7 @@ class Table:
         texts: columns of bytes that are text in nearly all rows; other rows are among the rejected.
         merged: columns of integers that float64 cannot tell apart, or that exceed 64 bits.
         as_text: columns that were read as text, and that a run would read otherwise without being told to.
+        durations: columns whose type in the file is that of durations.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -128,6 +129,7 @@ class Table:
     texts: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     as_text: tuple[str, ...] = ()
+    durations: frozenset[str] = frozenset()
     lists: Mapping[str, Sequence[npt.NDArray[Any]]] = field(default_factory=dict)
 
     @property
@@ -258,6 +260,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
     first_reject = ""
     has_empty_end = False
     merged: set[str] = set()
+    durations: set[str] = set()
     for stored in files:
         if rows >= most_rows or size_bytes >= most_bytes:
             break
@@ -274,6 +277,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                     size_bytes += column.nbytes
                 rows += block.rows
                 has_empty_end |= block.has_empty_end
+                durations |= block.units.keys()
                 if rows >= most_rows or size_bytes >= most_bytes:
                     break
     columns = {name: joined(chunks) for name, chunks in parts.items() if chunks}
@@ -303,6 +307,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         has_empty_end=has_empty_end,
         texts=tuple(name for name, count in no_text.items() if count <= _FEW_WITHOUT_TEXT * rows),
         merged=tuple(name for name in columns if name in merged or are_merged(columns[name])),
+        durations=frozenset(durations),
     )
 
 

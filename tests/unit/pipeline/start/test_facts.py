@@ -70,10 +70,22 @@ def test_texts_are_dates_only_where_all_of_them_are(values, moment):
         ("combats", [1.4e12], ""),
         ("population", [1.4e9], ""),
         ("timestamp", [5, 17], ""),
+        ("event_time_ms", [1.4e12, 1.5e12], "milliseconds"),
+        # Durations of 17 to 68 minutes in nanoseconds.
+        ("trip_time", [1.02e12, 4.05e12], ""),
+        ("trip_time_ns", [1.2e12, 1.3e12], ""),
+        ("elapsedTime", [1.2e12, 1.3e12], ""),
     ],
 )
 def test_numbers_are_moments_only_where_name_and_range_agree(name, values, moment):
     assert facts_of(name, "int", _numbers(*values)).moment == moment
+
+
+def test_durations_by_their_type_are_no_moments():
+    minutes = _numbers(*(60e9 * n for n in range(20, 40)))
+    assert facts_of("trip_time", "int", minutes).moment == "milliseconds"
+    facts = facts_of("trip_time", "int", minutes, is_duration=True)
+    assert (facts.moment, likely_epoch_unit(facts)) == ("", "")
 
 
 @pytest.mark.parametrize(

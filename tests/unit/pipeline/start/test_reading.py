@@ -153,6 +153,13 @@ def test_long_lists_are_told_apart_by_short_texts(tmp_path):
         assert {len(each) for each in told[name]} == {32}
 
 
+def test_durations_are_known_by_their_type(tmp_path):
+    path = tmp_path / "in.parquet"
+    took = pa.array([1_200_000_000_000] * 3, pa.duration("ns"))
+    pq.write_table(pa.table({"trip_time": took, "start_time": [1, 2, 3]}), path)
+    assert read_table(str(path), root=tmp_path).durations == {"trip_time"}
+
+
 @pytest.mark.parametrize("as_parquet", [False, True])
 def test_lists_keep_their_values_and_an_empty_list_is_none(tmp_path, as_parquet):
     rows = [
