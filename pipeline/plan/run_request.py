@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import operator
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +57,14 @@ class Options(TypedDict, total=False):
     fail_fast: bool
 
 
+def _whole(value: object) -> int | None:
+    """Return a whole number of any library as Python's own; None if it is no such number."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request(RecordedRequest):
     """A request to run a pipeline; see `RecordedRequest`.
@@ -72,12 +81,14 @@ class Request(RecordedRequest):
     ir: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        jobs = None if isinstance(self.jobs, bool) else _whole(self.jobs)
         # With fewer, no node would ever be started, and the run be complete without one.
-        if self.jobs is not None and (type(self.jobs) is not int or self.jobs < 1):
+        if self.jobs is not None and (jobs is None or jobs < 1):
             raise UsageError(
                 f"jobs is {self.jobs!r}; it must be a whole number of nodes, at least 1.",
                 hint="None: as many as cores and memory allow",
             )
+        object.__setattr__(self, "jobs", jobs)  # a whole number of NumPy's is none that JSON can hold
 
     @property
     def recorded(self) -> RecordedRequest:

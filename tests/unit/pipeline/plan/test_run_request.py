@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hub_double import TOKEN
 
@@ -335,3 +336,11 @@ def test_a_number_of_jobs_with_which_no_node_would_start_is_refused(tmp_path, jo
     """scikit-learn's -1 for all cores: the run was complete without a node."""
     with pytest.raises(UsageError, match=f"^jobs is {jobs}; it must be a whole number of nodes, at least 1"):
         pipeline_request("module:function", parameters={}, output=tmp_path, beam_args=[], jobs=jobs)
+
+
+def test_whole_numbers_of_numpy_are_numbers_of_jobs(tmp_path):
+    asked = pipeline_request(
+        "module:function", parameters={}, output=tmp_path, beam_args=[], jobs=np.int64(2)
+    )
+    assert type(asked.jobs) is int
+    assert asked.jobs == 2
