@@ -1,5 +1,6 @@
 """Reads the column names from the head of a file, which is enough to recognise a different table."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from slipway.components.ingest import json_lines
@@ -26,15 +27,16 @@ def boolean_columns(file: InputFile, options: Options) -> frozenset[str]:
     return frozenset()
 
 
-def column_names(file: InputFile, options: Options) -> tuple[str, ...]:
+def column_names(file: InputFile, options: Options, *, wanted: Collection[str] = ()) -> tuple[str, ...]:
     """Return the columns of a file; for JSON Lines, whose objects may differ, the keys in its first 4 MB.
 
     Args:
         file: a CSV, JSON Lines or Parquet file.
+        wanted: keys that are looked for in the rest of a file of JSON Lines, if they are not in these.
 
     Raises:
         FileError: the file cannot be read.
     """
     if options.format == "jsonl":
-        return json_lines.first_keys(file, options)
+        return json_lines.first_keys(file, options, wanted=wanted)
     return tuple(format_of(options).infer(file, replace(options, inferred_blocks=1), {}))

@@ -6,7 +6,7 @@ A column's type can hold the values of all lines and files; a key that a line la
 import math
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -80,18 +80,25 @@ def _kinds(file: InputFile, options: Options) -> tuple[dict[str, ColumnType], Re
     return kinds, first
 
 
-def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
+def first_keys(file: InputFile, options: Options, *, wanted: Collection[str] = ()) -> tuple[str, ...]:
     """Return the keys, by first appearance, of the first block of a file that holds an object.
+
+    Args:
+        wanted: keys for which further blocks are read, to the end of the file if one is nowhere.
 
     Raises:
         FileError: the file cannot be read, or no line is an object.
     """
     first: Reject | None = None
+    keys: dict[str, None] = {}
     for _, rows, rejects in _read_lines(file, options):
         first = first or next(iter(rejects), None)
-        if keys := tuple(dict.fromkeys(key for _, _, row in rows for key in row)):
-            return keys
-    raise _no_row(file, first)
+        keys |= dict.fromkeys(key for _, _, row in rows for key in row)
+        if keys and keys.keys() >= set(wanted):
+            break
+    if not keys:
+        raise _no_row(file, first)
+    return tuple(keys)
 
 
 def boolean_keys(file: InputFile, options: Options) -> frozenset[str]:

@@ -154,7 +154,7 @@ class Reader:
         with fetched(self.files[task.index]) as file:
             columns = dict(self.columns)
             if self.columns:
-                names = column_names(file, self.options)
+                names = column_names(file, self.options, wanted=self.columns)
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
                 if missing := takes.missing(names):
                     raise takes.error(file.name, missing)
@@ -381,7 +381,7 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
     if options.format == "tfrecord" or not takes.taken:
         return
     with fetched(file) as there:
-        names = column_names(there, options)
+        names = column_names(there, options, wanted=takes.taken)
     if missing := takes.missing(names):
         is_other_table = 2 * len(missing) > len(takes.taken)  # else a column or two are misspelled
         other = _other_workload(names, file.name, others) if is_other_table else ""

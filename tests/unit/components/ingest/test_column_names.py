@@ -37,6 +37,15 @@ def test_keys_are_those_of_the_first_objects_and_a_file_without_any_has_no_names
             column_names(file("none.jsonl", content), options)
 
 
+def test_wanted_keys_are_looked_for_in_all_objects(file):
+    """A key without a value in the first megabytes is none of a file of another table."""
+    options = Options(format="jsonl", block_bytes=16)
+    late = file("late.jsonl", 20 * b'{"fare": 1}\n' + b'{"tip": 2}\n' + b'{"city": "Ulm"}\n')
+    assert column_names(late, options) == ("fare",)
+    assert column_names(late, options, wanted=["tip"]) == ("fare", "tip")
+    assert column_names(late, options, wanted=["no such"]) == ("fare", "tip", "city")
+
+
 def test_bytes_of_images_in_a_parquet_file_reach_the_examples_unchanged(tmp_path):
     images = [bytes(range(256)), b"\x89PNG\r\n\x00"]
     pq.write_table(pa.table({"image": images}), tmp_path / "a.parquet")
