@@ -262,6 +262,9 @@ def _date(present: pa.Array) -> _ColumnFormat | None:
     if not fitting:
         return None
     words = f"dates as {present[0].as_py().strip()}"
+    if "%y" in fitting[0]:  # 68 is 2068, and 69 is 1969: of births, these may be the wrong centuries
+        years = pc.min_max(pc.utf8_slice_codeunits(plain_dates(present, fitting[0]), 0, 4))
+        words += f", read as of {years['min']} to {years['max']}"
     others = [other for first, other in _OTHER_ORDER.items() if fitting[0].startswith(first)]
     if others and (other := others[0] + fitting[0][len(others[0]) :]) in fitting:
         words += f", assuming that the month comes first (otherwise write {other!r} in data.dates)"

@@ -178,6 +178,14 @@ def test_dates_are_recognised_in_the_usual_orders(values, form):
     assert _forms(values).dates == {"x": form}
 
 
+def test_centuries_that_two_digits_of_a_year_are_read_as_are_named():
+    found = _forms(["31.12.68", "01.01.69", "05.06.01"])
+    assert (found.dates, found.words) == (
+        {"x": "%d.%m.%y"},
+        {"x": "dates as 31.12.68, read as of 1969 to 2068"},
+    )
+
+
 def test_dates_that_could_be_read_in_two_orders_are_reported_with_the_other_one():
     found = _forms(["3/4/2021", "5/6/2021"])
     assert found.dates == {"x": "%m/%d/%Y"}
