@@ -37,6 +37,7 @@ from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 
 _RAW_VALUES = 20
 _NO_TEXT = "not valid text"
+_LISTS_OF_ONE_LENGTH = "Expected all lists to be of size"  # Arrow's words
 # What Arrow raises for damaged files; a ValueError if a name in the file is not valid text.
 _BROKEN = (pa.ArrowException, OSError, ValueError)
 _OFFSET = re.compile(r"([+-])([01][0-9]|2[0-3]):([0-5][0-9])")
@@ -319,6 +320,11 @@ def _damaged(file: InputFile, error: Exception, *, after: int) -> FileError:
     if other and other[0] != PARQUET:
         return FileError(f"{file.name} is {other[0]}, not Parquet", hint=other[1])
     words = str(error).partition("\n")[0][:200]
+    if _LISTS_OF_ONE_LENGTH in words:
+        return FileError(
+            f"{file.name}: a column of lists of one length lacks a list in some rows: Arrow cannot read it",
+            hint="write it as lists of any length, with the type pyarrow.list_(TYPE) and no size",
+        )
     where = f" after row {after}" if after else ""
     return FileError(
         f"{file.name} is not a readable Parquet file{where}: {words}",

@@ -228,6 +228,14 @@ def test_parquet_cut_short_or_none_at_all_is_refused(ingest, parquet, cut):
         ingest(path, format="parquet")
 
 
+def test_parquet_lists_of_one_length_that_are_not_in_every_row_are_refused_as_such(ingest, parquet):
+    """The file is whole, as pandas and others write embeddings; written again, it would be the same."""
+    path = parquet(pa.table({"e": pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))}))
+    with pytest.raises(FileError, match="a column of lists of one length lacks a list in some rows") as found:
+        ingest(path, format="parquet", **ALL)
+    assert "no size" in found.value.hint
+
+
 def test_parquet_with_a_name_that_is_no_text_is_refused(ingest, parquet):
     path = parquet({"abcd": [1]})
     path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xffd"))
