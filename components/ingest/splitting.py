@@ -22,6 +22,8 @@ Splits = npt.NDArray[np.int64]
 
 NO_SPLIT = -1
 NO_VALUE = "no value to split by"
+# Digits behind a sign, such as those of a day. A fraction of a second may have fewer, and so may 20240120.
+_GROUP_OR_SIGN = re.compile(r"(?<=[^0-9.])[0-9]+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +261,19 @@ def is_missing(values: pa.Array) -> Mask:
 def _form_of(start: str) -> str:
     """Return a pattern of the texts that have digits, letters and signs where `start` has them.
 
-    A text may be shorter (2024-01 for 2024-01-20), and may go on in any way.
+    A text may be shorter (2024-01 for 2024-01-20), and may go on in any way. It may not end within a group of
+    digits: 2024-10-5 would stand behind 2024-10-20.
     """
-    signs = ["[0-9]" if s.isdecimal() else "[A-Za-z]" if s.isalpha() else re.escape(s) for s in start]
     form = ""
-    for sign in reversed(signs):
-        form = f"{sign}(?:$|{form})" if form else sign
+    for part in reversed(_GROUP_OR_SIGN.findall(start)):
+        form = f"{_pattern_of(part)}(?:$|{form})" if form else _pattern_of(part)
     return f"^{form}"
+
+
+def _pattern_of(part: str) -> str:
+    if part.isdecimal():
+        return f"[0-9]{{{len(part)}}}"
+    return "[A-Za-z]" if part.isalpha() else re.escape(part)
 
 
 def _kind(column: str, columns: Columns, key: str) -> ColumnType:
