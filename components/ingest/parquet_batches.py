@@ -84,6 +84,21 @@ class Batch:
     skipped: int = 0
 
 
+def opened(path: Path, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a file whose pages are verified by their checksums, if they have any.
+
+    Args:
+        dictionaries: the columns of texts to read as dictionaries.
+    """
+    return pq.ParquetFile(
+        path,
+        read_dictionary=list(dictionaries),
+        page_checksum_verification=True,
+        # What Spark and Hive write for times. Nanoseconds, Arrow's default, end in 2262, and begin again.
+        coerce_int96_timestamp_unit="us",
+    )
+
+
 def row_group_pieces(parquet: pq.ParquetFile, names: Collection[str]) -> list[FilePart]:
     """Return each row group as a part of the file; its bytes are about those of some columns in memory."""
     groups = range(parquet.metadata.num_row_groups)
@@ -119,15 +134,13 @@ def batches(
         FileError: a column chunk is above the limit.
         pyarrow.ArrowException, OSError, ValueError: the file is damaged.
     """
-    with pq.ParquetFile(path) as parquet:
+    with opened(path) as parquet:
         groups = part.groups if part else range(parquet.metadata.num_row_groups)
         chunks = list(_chunks(parquet, set(names), groups))
         wanted = sum(parquet.metadata.row_group(group).num_rows for group in groups)
     for chunk in chunks:
         _check(chunk, limits, name)
-    with pq.ParquetFile(
-        path, read_dictionary=_as_dictionaries(chunks), page_checksum_verification=True
-    ) as parquet:
+    with opened(path, dictionaries=_as_dictionaries(chunks)) as parquet:
         first, found = part.rows if part else 0, 0
         entries = 0
         rows = _batch_rows(chunks, block_bytes, limits)

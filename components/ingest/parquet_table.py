@@ -32,7 +32,7 @@ from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
 from slipway.components.ingest.missing_values import MissingValues
 from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
-from slipway.components.ingest.parquet_batches import Batch, batches, row_group_pieces
+from slipway.components.ingest.parquet_batches import Batch, batches, opened, row_group_pieces
 from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 
 _RAW_VALUES = 20
@@ -309,7 +309,7 @@ def _times_as_text(values: pa.Array) -> pa.Array:
 
 def _open(file: InputFile) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(file.path, page_checksum_verification=True)
+        return opened(file.path)
     except _BROKEN as error:
         raise _damaged(file, error, after=0) from error
 

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 import zipfile
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -192,6 +193,18 @@ def test_parquet_times_of_an_unknown_zone_are_refused_by_name(ingest, parquet, z
     assert zone in caught.value.message
     assert "UTC" in caught.value.hint
     assert len(ingest(path, format="parquet", columns=("n",), **ALL).rows) == 1
+
+
+def test_parquet_times_as_spark_writes_them_are_those_that_were_written(ingest, parquet):
+    """As 96 bits, which Arrow takes for nanoseconds: 9999-12-31, for no end, would become 1816-03-29."""
+    times = [datetime(2024, 1, 2, 3, 4, 5, 678901), datetime(9999, 12, 31), datetime(1, 1, 1)]
+    column = {"t": pa.array(times, pa.timestamp("us"))}
+    path = parquet(column, use_deprecated_int96_timestamps=True, store_schema=False)
+    assert [row["t"] for row in ingest(path, format="parquet", **ALL).rows] == [
+        [b"2024-01-02 03:04:05.678901"],
+        [b"9999-12-31 00:00:00.000000"],
+        [b"0001-01-01 00:00:00.000000"],
+    ]
 
 
 def test_parquet_files_are_merged_to_the_greater_type(ingest, parquet):
