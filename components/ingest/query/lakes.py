@@ -54,8 +54,12 @@ def _delta(table: Table, place: Path) -> Opened:
         _within(place, uri, table)
 
     def relation(_: Path) -> Relation:
+        from pyarrow.dataset import ParquetReadOptions
+
+        # Spark writes times of 96 bits. As nanoseconds, which end in 2262, later ones would be others.
+        options = ParquetReadOptions(coerce_int96_timestamp_unit="us")
         with _as_query_errors(table):
-            return found.to_pyarrow_dataset()
+            return found.to_pyarrow_dataset(parquet_read_options=options)
 
     # A copied table keeps its id, but its later versions differ, so the files are part of the identity.
     files = sorted(uri.rpartition("/")[2] for uri in found.file_uris())

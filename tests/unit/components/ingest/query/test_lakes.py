@@ -1,10 +1,13 @@
 """Delta Lake and Iceberg tables at a snapshot."""
 
 import json
+import re
 import shutil
 import sys
+from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.ingest.query.duck import write_rows
@@ -22,8 +25,6 @@ def rows_at(tmp_path, kind, place, at=None, query="SELECT id, zone FROM t ORDER 
     relation = snapshot.relation(folder / "copy")
     (folder / "rows").mkdir()
     write_rows(query, {"t": relation}, folder=folder / "rows", spill=folder / "spill")
-    import pyarrow.parquet as pq
-
     return snapshot.identity, pq.read_table(folder / "rows").to_pylist()
 
 
@@ -70,6 +71,19 @@ def test_rows_that_were_deleted_from_delta_are_gone(delta, tmp_path):
     deltalake.DeltaTable(delta).delete("id = 1")
     assert ids(rows_at(tmp_path, "delta", delta)[1]) == [2, 3]
     assert ids(rows_at(tmp_path, "delta", delta, at=1)[1]) == [1, 2, 3]
+
+
+def test_times_as_spark_writes_them_into_delta_are_those_that_were_written(tmp_path):
+    """As 96 bits, which Arrow takes for nanoseconds: 9999-12-31, for no end, would become 1816-03-29."""
+    deltalake = pytest.importorskip("deltalake")
+    delta, no_end = tmp_path / "spark", datetime(9999, 12, 31)
+    rows = pa.table({"id": pa.array([no_end], pa.timestamp("us")), "zone": ["a"]})
+    deltalake.write_deltalake(delta, rows)
+    [file] = delta.glob("*.parquet")
+    pq.write_table(rows, file, use_deprecated_int96_timestamps=True, store_schema=False)
+    log = delta / "_delta_log/00000000000000000000.json"
+    log.write_text(re.sub(r'"size":\d+', f'"size":{file.stat().st_size}', log.read_text()))
+    assert ids(rows_at(tmp_path, "delta", delta)[1]) == [no_end]
 
 
 def test_what_is_no_delta_table_or_version_is_reported(delta, tmp_path):
