@@ -62,6 +62,12 @@ def find_credentials(what: str) -> Any:
         raise ComponentError(
             f"The credentials for {what} do not work: {_said(error)}", hint=LOG_IN
         ) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # google.auth does not check that an answer holds a token: a proxy's page or JSON has none.
+        raise ComponentError(
+            f"{GIVER_OF_ACCESS}, for {what}, answers with no token, but as a login or a proxy before it may.",
+            hint="check a proxy (https_proxy), and log in where the network asks for it",
+        ) from error
     return credentials
 
 

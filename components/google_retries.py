@@ -1,6 +1,16 @@
-"""Says which errors of Google's clients may pass, so that the same request may be repeated."""
+"""Says which errors of Google's clients may pass, so that the same request may be repeated.
+
+Also makes errors of answers that the clients cannot read, as those of a gateway before the service.
+"""
 
 import ssl
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from google.api_core.exceptions import GoogleAPICallError
 
 TRUST = "behind a proxy, set REQUESTS_CA_BUNDLE to the file of the certificates, as PEM, that have signed it"
 """The remedy for a certificate that cannot be verified."""
@@ -31,7 +41,48 @@ def may_pass(error: Exception) -> bool:
 
     A certificate that cannot be verified is an error of the connection too, and stays.
     """
-    return isinstance(error, passing_errors()) and not certificate_refused(error)
+    return isinstance(odd_answer(error) or error, passing_errors()) and not certificate_refused(error)
+
+
+def odd_answer(error: BaseException) -> "GoogleAPICallError | None":
+    """Return the client's error for an answer's status if it failed at reading that answer; else None.
+
+    What stands between, such as a gateway, answers with JSON or a page of its own. The clients look for
+    `error.message` in an error, and for the fields of a message in any other answer, and raise whatever that
+    leads to.
+    """
+    from google.api_core import exceptions
+    from google.protobuf.json_format import ParseError
+
+    error = getattr(error, "cause", None) or error  # the last error, if retried until the time limit
+    read_in = [
+        frame
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == exceptions.__file__ and "response" in frame.f_locals
+    ]
+    if isinstance(error, ParseError):
+        status = 200
+    elif isinstance(error, AttributeError | TypeError) and read_in:
+        status = int(read_in[-1].f_locals["response"].status_code)
+    else:
+        return None
+    told = "the answer is not in the form of the API's, but of a proxy or gateway before it, or of a login"
+    return exceptions.from_http_status(status, told)
+
+
+@contextmanager
+def odd_answers_as_errors() -> Iterator[None]:
+    """Raise an answer that a client cannot read as one of its own errors, of the answer's status.
+
+    Raises:
+        GoogleAPICallError: see `odd_answer`.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (told := odd_answer(error)) is not None:
+            raise told from error
+        raise
 
 
 def certificate_refused(error: BaseException) -> str:

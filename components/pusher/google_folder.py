@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway.components.errors import ComponentError
+from slipway.components.google_retries import odd_answers_as_errors
 from slipway.components.pusher.manifest import opened
 from slipway.components.pusher.stored_folder import (
     ATTEMPTS,
@@ -235,7 +236,7 @@ class Folder(StoredFolder):
     def _named(self) -> Iterator[None]:
         """Convert the store's errors to ours, with the address, the cause, the remedy."""
         try:
-            with told_wait(self.address, limit_s=self._limit_s):
+            with told_wait(self.address, limit_s=self._limit_s), odd_answers_as_errors():
                 yield
         except self._failures() as error:
             raise self._refusal(error) from error

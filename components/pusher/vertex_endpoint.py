@@ -13,7 +13,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
-from slipway.components.google_retries import may_pass, passing_errors
+from slipway.components.google_retries import may_pass, odd_answers_as_errors, passing_errors
 from slipway.components.pusher import model_registry as registry
 from slipway.components.pusher.endpoint import EndpointSettings, deploy_request
 from slipway.components.pusher.manifest_contents import Provenance
@@ -154,8 +154,9 @@ class VertexEndpoint:
                 encryption_key=key,
             )
             try:
-                _finish(self._models.upload_model(asked, timeout=_TIMEOUT_S), UPLOAD_S)
-                return self._models.get_model(name=name, **self._patience)
+                with odd_answers_as_errors():
+                    _finish(self._models.upload_model(asked, timeout=_TIMEOUT_S), UPLOAD_S)
+                    return self._models.get_model(name=name, **self._patience)
             except (Conflict, *passing_errors()) as error:
                 # A conflict: another publisher is creating the model, which takes a while.
                 if time.monotonic() - began > (UPLOAD_S if isinstance(error, Conflict) else _RETRY_S):
@@ -173,11 +174,12 @@ class VertexEndpoint:
         if asked is None:
             return
         try:
-            told = self._models.list_model_evaluations(parent=model, **self._patience)
-            if not any(each.display_name == asked["display_name"] for each in told):
-                self._models.import_model_evaluation(
-                    {"parent": model, "model_evaluation": asked}, timeout=_TIMEOUT_S
-                )
+            with odd_answers_as_errors():
+                told = self._models.list_model_evaluations(parent=model, **self._patience)
+                if not any(each.display_name == asked["display_name"] for each in told):
+                    self._models.import_model_evaluation(
+                        {"parent": model, "model_evaluation": asked}, timeout=_TIMEOUT_S
+                    )
         except (GoogleAPIError, *passing_errors()) as error:
             _log.warning("The registry did not take the metrics of version %d: %s", version, _said(error))
 
@@ -311,7 +313,8 @@ class VertexEndpoint:
 
         again = "then resume the run"
         try:
-            yield
+            with odd_answers_as_errors():
+                yield
         except (Forbidden, Unauthorized) as error:
             need = f"the account needs roles/aiplatform.user in {self._settings.project}; {again}"
             raise ComponentError(f"{so_far}: permission denied: {_said(error)}", hint=need) from error
@@ -327,7 +330,8 @@ def _finish(operation: Any, limit_s: float) -> None:
     until = time.monotonic() + limit_s
     while True:
         try:
-            operation.result(timeout=max(until - time.monotonic(), 0.0))
+            with odd_answers_as_errors():
+                operation.result(timeout=max(until - time.monotonic(), 0.0))
         except passing_errors():
             # The operation's own error looks the same as that of the question for its state.
             if operation.operation.done or time.monotonic() > until:

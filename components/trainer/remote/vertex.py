@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.google_retries import TRUST, certificate_refused, passing_errors
+from slipway.components.google_retries import TRUST, certificate_refused, may_pass, odd_answers_as_errors
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
@@ -218,7 +218,8 @@ class VertexTraining:
         from requests import RequestException
 
         try:
-            return method(**arguments, timeout=_TIMEOUT_S)
+            with odd_answers_as_errors():
+                return method(**arguments, timeout=_TIMEOUT_S)
         except (GoogleAPIError, GoogleAuthError, RequestException) as error:
             cause = getattr(error, "cause", None) or error  # the last error, if retried until the time limit
             code = int(getattr(cause, "code", None) or 0)
@@ -250,9 +251,9 @@ def _in_state(jobs: Sequence[Any], states: tuple[str, ...]) -> str | None:
 
 def _patient(timeout_s: float) -> Any:
     """Return the policy for a request that may be repeated; by default the client gives up at once."""
-    from google.api_core.retry import Retry, if_exception_type
+    from google.api_core.retry import Retry
 
-    return Retry(predicate=if_exception_type(*passing_errors()), timeout=timeout_s)
+    return Retry(predicate=may_pass, timeout=timeout_s)
 
 
 def _client(endpoint: str) -> Any:

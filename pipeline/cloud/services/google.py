@@ -1,12 +1,16 @@
 """Turns errors of Google's clients into readable errors, and checks that a run's resources exist."""
 
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from slipway.components.google_credentials import GIVER_OF_ACCESS
-from slipway.components.google_retries import certificate_refused, may_pass, says_nothing_about_credentials
+from slipway.components.google_retries import (
+    certificate_refused,
+    may_pass,
+    odd_answer,
+    says_nothing_about_credentials,
+)
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.image_registry import find_image
 from slipway.pipeline.errors import UnansweredError
@@ -30,10 +34,10 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
     import requests
     from google.api_core.exceptions import GoogleAPICallError, RetryError
     from google.auth.exceptions import GoogleAuthError
-    from google.protobuf.json_format import ParseError
 
     try:
-        yield
+        with _odd_answers_told(doing, address=address):
+            yield
     except RetryError as error:
         if isinstance(error.cause, GoogleAPICallError):
             raise refusal.refusal(_answer(error.cause), doing=doing, project=project) from error
@@ -48,14 +52,6 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
         if says_nothing_about_credentials(error):
             raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing, is_sent=False) from error
         raise refusal.stale_credentials(str(error)) from error
-    except ParseError as error:  # a text that is no JSON
-        raise refusal.no_api(address, doing=doing, hint=_CHECK_BETWEEN) from error
-    except AttributeError as error:
-        if not _is_at_an_answer(error):
-            raise
-        told = refusal.no_api(address, doing=doing, hint=_CHECK_BETWEEN)
-        # A gateway's, which may have waited for the service in vain.
-        raise UnansweredError(told.message, hint=told.hint) from error
     except requests.RequestException as error:
         if said := certificate_refused(error):
             raise refusal.unverified(address, said, doing=doing) from error
@@ -65,12 +61,19 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
         raise refusal.unfinished(str(error), doing=doing) from error
 
 
-def _is_at_an_answer(error: AttributeError) -> bool:
-    """Return True if Google's client failed at an error response that is JSON, and not as its services'."""
-    from google.api_core import exceptions
-
-    raised_in = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
-    return bool(raised_in.f_code.co_filename == exceptions.__file__)
+@contextmanager
+def _odd_answers_told(doing: str, *, address: str) -> Iterator[None]:
+    """Turn the error of an answer that is not in the form of Google's services into one of ours."""
+    try:
+        yield
+    except Exception as error:
+        if (odd := odd_answer(error)) is None:
+            raise
+        told = refusal.no_api(address, doing=doing, hint=_CHECK_BETWEEN)
+        if int(odd.code or 0) < 500:
+            raise told from error
+        # A gateway's, which may have waited for the service in vain.
+        raise UnansweredError(told.message, hint=told.hint) from error
 
 
 def _answer(error: Any) -> refusal.Answer:

@@ -50,7 +50,7 @@ class Service:
         self.is_slow, self.failed, self.ended = False, ("", {}), {}
 
     def fail(self, pattern, kind, times=1):
-        """What happens to requests like that: a status code, or `lost`: done, without an answer."""
+        """What happens to requests like that: a status code, `gateway`, or `lost`: done, but no answer."""
         self.faults.append({"pattern": pattern, "kind": kind, "times": times})
 
     def changes(self):
@@ -65,6 +65,8 @@ class Service:
     def answered(self, method, url, body, fault):
         if isinstance(fault, int):
             raise Refused(fault, "injected")
+        if fault == "gateway":
+            raise Refused(504, "upstream timed out")
         return self.answer(method, url.path, dict(urllib.parse.parse_qsl(url.query)), body)
 
     def token(self, query, body):
@@ -242,6 +244,8 @@ class Handler(BaseHTTPRequestHandler):
             code, answer = 200, service.answered(self.command, url, body, kind)
         except Refused as refused:
             code, answer = refused.code, {"error": {"code": refused.code, "message": refused.message}}
+            if kind == "gateway":
+                answer = {"error": refused.message}
         if kind == "lost":
             self.close_connection = True
             return
@@ -403,7 +407,7 @@ def test_same_version_is_uploaded_and_deployed_once_and_keeps_its_share(service,
     assert shares(service) == {"1": 80, "2": 20}
 
 
-@pytest.mark.parametrize("kind", [503, 429, "lost"])
+@pytest.mark.parametrize("kind", [503, 429, "lost", "gateway"])
 def test_each_request_in_turn_may_fail_once_and_all_is_done_once(service, deploy, kind):
     deploy(1)
     for pattern in ("GET .*models", "models:upload", "GET .*endpoints", ":deployModel", ":undeployModel"):
@@ -490,6 +494,13 @@ def test_version_of_that_alias_with_other_files_is_not_taken_for_ours(service, d
     service.version("taxi").version_aliases = ["v2", "default"]
     with pytest.raises(ComponentError, match=r"taxi@v2 is gs://b/serving/taxi/1, not gs://b/serving/taxi/2"):
         deploy(2)
+
+
+def test_gateway_that_goes_on_answering_in_place_of_the_service_is_told(service, deploy, monkeypatch):
+    monkeypatch.setattr(vertex_endpoint, "_RETRY_S", 0.1)
+    service.fail("GET .*models", "gateway", times=99)
+    with pytest.raises(ComponentError, match=r"version 1 is pushed, but not deployed: .* proxy or gateway"):
+        deploy(1)
 
 
 def test_denied_permission_names_the_role(service, deploy):

@@ -155,8 +155,11 @@ class Handler(BaseHTTPRequestHandler):
     def fail(self, code):
         if not code:
             time.sleep(2 * TIMEOUT_S)
+        said = {"error": {"code": code or 503, "message": "try again"}}
+        if code == "gateway":
+            code, said = 504, {"error": "upstream timed out"}
         with suppress(ConnectionError):  # the client no longer waits
-            self.answer(code or 503, {"error": {"code": code or 503, "message": "try again"}})
+            self.answer(code or 503, said)
 
     def answer(self, code, document):
         body = json.dumps(document).encode()
@@ -415,7 +418,7 @@ def test_job_is_cancelled_when_the_one_who_waits_is_told_to_end(job, elsewhere, 
     assert service.cancelled == [f"{NAME}/1"]
 
 
-@pytest.mark.parametrize("code", [429, 502, 503, 504, 0])
+@pytest.mark.parametrize("code", [429, 502, 503, 504, 0, "gateway"])
 def test_fault_that_passes_neither_ends_a_training_nor_leaves_its_machines(
     job, elsewhere, service, monkeypatch, code
 ):

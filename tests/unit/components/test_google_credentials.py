@@ -52,3 +52,16 @@ def test_server_of_tokens_that_does_not_answer_is_no_matter_of_the_credentials(m
     ) as no:
         find_credentials("Cloud Storage")
     assert "network" in no.value.hint
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("string indices"), KeyError("expires_in"), ValueError("no JSON")]
+)
+def test_page_in_place_of_a_token_is_told(monkeypatch, error):
+    class Credentials:
+        def refresh(self, request):
+            raise error
+
+    monkeypatch.setattr("google.auth.default", lambda scopes: (Credentials(), "p"))
+    with pytest.raises(ComponentError, match="Google Cloud, for Cloud Storage, answers with no token"):
+        find_credentials("Cloud Storage")

@@ -1,6 +1,7 @@
 """Which errors of Google's clients may pass."""
 
 import ssl
+from types import SimpleNamespace
 
 import pytest
 from installed import needed
@@ -8,6 +9,8 @@ from installed import needed
 from slipway.components.google_retries import (
     certificate_refused,
     may_pass,
+    odd_answer,
+    odd_answers_as_errors,
     passing_errors,
     says_nothing_about_credentials,
 )
@@ -73,3 +76,53 @@ def test_network_and_a_token_server_out_of_order_say_nothing_about_credentials()
     assert says_nothing_about_credentials(RefreshError("internal_failure", retryable=True))
     assert not says_nothing_about_credentials(RefreshError("invalid_grant: Bad Request"))
     assert not says_nothing_about_credentials(ValueError())
+
+
+ODD = [
+    *({"error": each} for each in ("upstream timed out", None, [], {"details": ["x"]}, {"details": 7})),
+    "no",
+    7,
+]
+
+
+def read(status, payload):
+    """Read an error answer as the client does."""
+    from google.api_core.exceptions import from_http_response
+
+    request = SimpleNamespace(method="POST", url="https://there/v1/x")
+    raise from_http_response(SimpleNamespace(status_code=status, request=request, json=lambda: payload))
+
+
+@pytest.mark.parametrize("payload", ODD)
+def test_answer_of_a_gateway_is_an_error_of_its_status(payload):
+    from google.api_core.exceptions import BadGateway, Forbidden, RetryError
+
+    with pytest.raises(BadGateway, match="not in the form of the API's"), odd_answers_as_errors():
+        read(502, payload)
+    with pytest.raises(Forbidden), odd_answers_as_errors():
+        read(403, payload)
+    for status, passes in ((502, True), (429, True), (403, False)):
+        with pytest.raises((AttributeError, TypeError)) as caught:
+            read(status, payload)
+        assert may_pass(caught.value) == passes
+        assert odd_answer(RetryError("Timeout", caught.value)).code == status
+
+
+def test_page_in_place_of_an_answer_is_an_error_and_stays():
+    from google.api_core.exceptions import GoogleAPICallError
+    from google.protobuf.json_format import Parse
+    from google.protobuf.struct_pb2 import Struct
+
+    with pytest.raises(GoogleAPICallError, match="of a login") as caught, odd_answers_as_errors():
+        Parse("<html>", Struct())
+    assert not may_pass(caught.value)
+
+
+def test_error_of_the_api_and_a_fault_elsewhere_are_left_as_they_are():
+    with pytest.raises(AttributeError), odd_answers_as_errors():
+        "text".get("message")
+    from google.api_core.exceptions import NotFound
+
+    with pytest.raises(NotFound, match="no such model") as caught, odd_answers_as_errors():
+        read(404, {"error": {"message": "no such model"}})
+    assert odd_answer(caught.value) is None
