@@ -373,6 +373,12 @@ def _fill_spans(
     given[LAG_DAYS] = {"runtimeValue": {"constant": lag_days}}
     declared |= {SCHEDULED_AT: {"parameterType": "STRING"}, LAG_DAYS: {"parameterType": "NUMBER_INTEGER"}}
     root = spec["root"].setdefault("inputDefinitions", {}).setdefault("parameters", {})
+    if SCHEDULED_AT in root:
+        raise ConfigError(
+            f"the pipeline has a runtime parameter {SCHEDULED_AT} of its own, as which the runs of a "
+            "schedule on Kubeflow Pipelines get the time that they are scheduled for",
+            hint="rename the parameter",
+        )
     root[SCHEDULED_AT] = {"parameterType": "STRING"}
     return {SCHEDULED_AT: _WHEN}
 

@@ -148,6 +148,15 @@ def test_scheduled_day_reaches_ingest_through_the_task_that_an_exit_handler_wait
     assert wrapper["inputs"]["parameters"] == {"scheduled_at": asked_of}
 
 
+def test_parameter_of_ones_own_is_not_taken_for_the_scheduled_time(job, config):
+    job = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")
+    job["pipelineSpec"]["root"]["inputDefinitions"] = {"parameters": {"scheduled_at": {}}}
+    asked = config(BY_DAY, "cloud.schedule={lag_days: 2}", "cloud.parameters.scheduled_at=noon")
+    with pytest.raises(ConfigError, match="a runtime parameter scheduled_at of its own") as refused:
+        kubeflow_job(job, asked, when=asked.cloud.schedule)
+    assert refused.value.hint == "rename the parameter"
+
+
 def test_run_that_starts_now_gets_the_time_that_argo_would_fill_in(job, config):
     asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
     made = kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
