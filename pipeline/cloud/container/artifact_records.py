@@ -15,12 +15,12 @@ from pathlib import Path
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
-from slipway.components.errors import ComponentError
 from slipway.components.store_address import bucket_and_path, is_in_store, speaks_s3
 from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.container.kubeflow_input import RECORD
+from slipway.pipeline.cloud.container.store_errors import told_store_errors
 from slipway.pipeline.cloud.executor_input import RuntimeArtifact
 from slipway.pipeline.runs.typed_json import DocumentError, typed_text
 
@@ -33,7 +33,7 @@ class ArtifactRecords:
         store: a folder that replaces the bucket of artifacts on s3:// and minio://; empty for the real one.
 
     Raises:
-        ComponentError: from all methods, if S3 refuses or does not answer.
+        ComponentError: from all methods, if the store refuses or does not answer.
     """
 
     def __init__(self, address: str, *, store: str = "") -> None:
@@ -44,13 +44,19 @@ class ArtifactRecords:
         """Add an artifact, which becomes the latest of its type."""
         # The names sort by time; the random part is for two tasks that end at the same moment.
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        _write(self._folder(title_of(artifact["type"])), name, json.dumps(artifact))
+        folder = self._folder(title_of(artifact["type"]))
+        with told_store_errors(f"no record of {artifact['uri']} can be kept in {folder}"):
+            _write(folder, name, json.dumps(artifact))
 
     def find(self, query: ArtifactQuery) -> RuntimeArtifact | None:
         """Return the latest matching artifact that still exists, with its record's name; None if none does.
 
         Reports on stderr which records were skipped because the artifact is gone or the record is damaged.
         """
+        with told_store_errors(f"the artifacts of earlier runs cannot be looked for in {self._address}"):
+            return self._latest(query)
+
+    def _latest(self, query: ArtifactQuery) -> RuntimeArtifact | None:
         titles = [query.title] if query.title else _names(self._address)
         records = [(name, title) for title in titles for name in _names(self._folder(title))]
         for name, title in sorted((each for each in records if each[0].endswith(".json")), reverse=True):
@@ -71,15 +77,13 @@ class ArtifactRecords:
             ComponentError: also if the artifact is removed meanwhile, or the disk is full.
         """
         uri = self._here(artifact["uri"])
-        try:
+        with told_store_errors(f"{artifact['uri']} cannot be copied to {folder}"):
             if speaks_s3(uri):
                 StoredObjects(uri).fetch(folder)
             elif is_in_store(uri):
                 io_utils.copy_dir(uri, str(folder))
             else:
                 shutil.copytree(uri, folder, dirs_exist_ok=True)
-        except OSError as error:
-            raise ComponentError(f"{artifact['uri']} cannot be copied to {folder}: {error}") from error
 
     def _is_gone(self, uri: str) -> bool:
         uri = self._here(uri)

@@ -14,6 +14,7 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.container.store_errors import told_store_errors
 
 Artifacts = Mapping[str, Sequence[Any]]
 
@@ -30,7 +31,8 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
         inputs, outputs: TFX's artifacts by key; changed while the component runs.
 
     Raises:
-        ComponentError: an input is not there any more, although the service still lists it.
+        ComponentError: an input is not there any more, although the service still lists it; or the store
+            refuses or does not answer.
     """
     for artifact in _all(outputs):
         if not _is_remote(artifact.uri):
@@ -46,8 +48,9 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
         for key, listed in inputs.items():
             for artifact in listed:
                 if artifact.uri in places:
-                    _require_there(key, artifact.uri)
-                    io_utils.copy_dir(artifact.uri, places[artifact.uri])
+                    with told_store_errors(f"its input {key} cannot be copied from {artifact.uri}"):
+                        _require_there(key, artifact.uri)
+                        io_utils.copy_dir(artifact.uri, places[artifact.uri])
         try:
             for artifact in (*_all(inputs), *_all(outputs)):
                 artifact.uri = places.get(artifact.uri, artifact.uri)
@@ -60,7 +63,8 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
                 _rename(artifact, remote)
         for artifact in _all(outputs):
             if artifact.uri in places:
-                io_utils.copy_dir(places[artifact.uri], artifact.uri)
+                with told_store_errors(f"its output cannot be copied to {artifact.uri}"):
+                    io_utils.copy_dir(places[artifact.uri], artifact.uri)
 
 
 def _all(artifacts: Artifacts) -> list[Any]:

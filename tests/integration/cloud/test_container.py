@@ -137,6 +137,27 @@ def test_component_does_not_run_without_an_input_that_the_service_lists_and_the_
     assert "baseline --clear" in no.value.hint
 
 
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_store_that_refuses_an_artifact_is_told_in_words(elsewhere, blessing, monkeypatch, side):
+    from tensorflow import errors
+
+    from slipway.components.errors import ComponentError
+    from slipway.pipeline.cloud.container import local_files
+
+    def refuse(*_):
+        raise errors.PermissionDeniedError(None, None, "HTTP response code 403")
+
+    (elsewhere / "there/blessing").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(local_files.io_utils, "copy_dir", refuse)
+    blessing.uri = "far://there/blessing"
+    given, made = ({"b": [blessing]}, {}) if side == "input" else ({}, {"b": [blessing]})
+    with (
+        pytest.raises(ComponentError, match=f"its {side} .*cannot be copied .* far://there/blessing: HTTP"),
+        local_files.local_files(given, made),
+    ):
+        pass
+
+
 def test_folder_of_an_output_on_this_machine_is_made(blessing, tmp_path):
     from slipway.pipeline.cloud.container.local_files import local_files
 

@@ -133,3 +133,24 @@ def test_records_and_their_artifacts_may_be_where_tfx_has_no_file_system(root, t
     told = capsys.readouterr().err
     assert f"its artifact {root}/second is gone" in told
     assert f"{root}/records/taxi/tfx.Model/99999999999999999999-0.json is damaged" in told
+
+
+def test_a_store_that_refuses_is_told_in_words(tmp_path, monkeypatch):
+    from tensorflow import errors
+
+    def refuse(*_):
+        raise errors.PermissionDeniedError(None, None, "HTTP response code 403")
+
+    records = ArtifactRecords("gs://bucket/records/taxi")
+    artifact = {"name": "m", "uri": "gs://b/m", "type": {"schemaTitle": "tfx.Model"}, "metadata": {}}
+    module = "slipway.pipeline.cloud.container.artifact_records"
+    monkeypatch.setattr(f"{module}.fileio.exists", refuse)
+    monkeypatch.setattr(f"{module}.fileio.makedirs", refuse)
+    monkeypatch.setattr(f"{module}.io_utils.copy_dir", refuse)
+    with pytest.raises(ComponentError, match=r"looked for in gs://bucket/records/taxi: HTTP .* 403"):
+        records.find(ANY_MODEL)
+    with pytest.raises(ComponentError, match=r"no record of gs://b/m can be kept in gs://bucket/re.* 403"):
+        records.keep(artifact)
+    with pytest.raises(ComponentError, match=r"gs://b/m cannot be copied to .* 403") as refused:
+        records.fetch(artifact, tmp_path)
+    assert "the task's account" in refused.value.hint
