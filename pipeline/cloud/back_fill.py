@@ -207,7 +207,10 @@ class _Backfill:
 
     @cached_property
     def _scheduled(self) -> dict[int, tuple[Submitted, JobState]]:
-        """The runs that the schedule of that name started itself, by the number of their span."""
+        """The runs that the schedule of that name started itself, by the number of their span.
+
+        Those of a schedule that was made with another profile read other data, or push elsewhere.
+        """
         config = self._target.config
         name = self._chosen.schedule or config.name
         runs = [
@@ -215,6 +218,7 @@ class _Backfill:
             for schedule in self._service.schedules()
             if schedule.name == name
             for run in self._service.scheduled_runs(schedule, workload=config.name)
+            if run[1].profile in (None, self._chosen.profile or "")
         ]
         return {span: run for run in runs if (span := span_read(run[1])) is not None}
 

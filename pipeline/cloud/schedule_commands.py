@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
-from slipway.pipeline.cloud.services.service import Schedule, Service
+from slipway.pipeline.cloud.services.service import PROFILE_LABEL, Schedule, Service
 from slipway.pipeline.cloud.submit import begin, check, run_name, service_of, target_of
 from slipway.pipeline.errors import UnansweredError, UsageError
 
@@ -31,7 +31,10 @@ def create(chosen: CloudChoice) -> Schedule:
             )
     check(service, target)
     when = target.config.cloud.schedule
-    job = service.request(compiled_job(target), when=when)
+    job = compiled_job(target)
+    # Of the runs that it starts, a back-fill with another profile takes none for its own.
+    job = {**job, "labels": {**job.get("labels", {}), PROFILE_LABEL: chosen.profile or ""}}
+    job = service.request(job, when=when)
     try:
         return service.create_schedule(job, name=name, when=when)
     except UnansweredError as error:

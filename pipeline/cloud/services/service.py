@@ -11,6 +11,8 @@ from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.runs.record import NodeState, Outputs
 
 JobPhase = Literal["waiting", "running", "complete", "failed", "cancelled"]
+PROFILE_LABEL = "slipway_profile"
+"""The label of the runs that a schedule starts: the profile that it was created with, empty for none."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class JobState:
         tasks: the tasks that the service has reported so far.
         began, ended: when, in UTC; None if it has not, or if unknown.
         workload: the workload that it is a run of; empty if unknown.
+        profile: the profile of the schedule that started it, empty for none; None if unknown.
     """
 
     phase: JobPhase
@@ -63,6 +66,7 @@ class JobState:
     began: datetime | None = None
     ended: datetime | None = None
     workload: str = ""
+    profile: str | None = None
 
     @property
     def is_over(self) -> bool:

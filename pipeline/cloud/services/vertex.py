@@ -18,7 +18,14 @@ from slipway.components.store_address import bucket_and_path
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
 from slipway.pipeline.cloud.services.google import check_bucket, check_images, translated_google_errors
-from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
+from slipway.pipeline.cloud.services.service import (
+    PROFILE_LABEL,
+    JobPhase,
+    JobState,
+    Schedule,
+    Submitted,
+    TaskState,
+)
 from slipway.pipeline.cloud.services.service_refusal import may_be_sent
 from slipway.pipeline.cloud.services.vertex_request import (
     job_id,
@@ -338,6 +345,7 @@ def _state(found: Any) -> JobState:
         began=_utc(found.start_time),
         ended=_utc(found.end_time),
         workload=found.labels.get("slipway_workload", ""),
+        profile=found.labels.get(PROFILE_LABEL),
     )
 
 

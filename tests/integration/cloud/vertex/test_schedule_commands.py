@@ -49,6 +49,7 @@ def test_schedule_is_made_as_the_profile_says(google, chosen, name):
     assert not kept.allow_queueing
     job = kept.create_pipeline_job_request.pipeline_job
     assert job.display_name == name
+    assert (job.labels["slipway_workload"], job.labels["slipway_profile"]) == (name, "prod")
     assert job.service_account == "pipelines@my-project.iam.gserviceaccount.com"
     assert job.runtime_config.failure_policy.name == "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 
