@@ -18,6 +18,7 @@ from slipway.pipeline.cloud.required_settings import (
     needed_to_run,
     require,
 )
+from slipway.pipeline.cloud.services.kubeflow_job import check_machines
 from slipway.pipeline.cloud.task_resources import resources_of
 from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.cloud.trainable import require_trainable
@@ -107,13 +108,13 @@ class Target:
         needed = needed_to_run(config)
         if is_sent:
             needed += needed_by_service(config)
-        if config.train.device == "tpu":
+        if config.train.device == "tpu" and config.cloud.service == "vertex":
             needed += [each for each in needed_by_vertex(config.cloud.vertex) if each not in needed]
         wrong = _errors_of(
             lambda: _refuse_name(config),
             lambda: _refuse_destination_here(config),
             lambda: _refuse_signing_key_here(config),
-            lambda: check_cloud_engine(config.beam, config.cloud),
+            lambda: _check_machines(config),
             lambda: _refuse_missing_accelerator(config),
             lambda: _refuse_interpreter_here(config),
             lambda: _refuse_named_span(config),
@@ -202,6 +203,13 @@ def _refuse_signing_key_here(config: WorkloadConfig) -> None:
             hint="mount the key into the Pusher's container as a secret, and name the environment variable "
             "that holds its path there: push.sign.key_env",
         )
+
+
+def _check_machines(config: WorkloadConfig) -> None:
+    """Reject machines that the service's tasks cannot use, before what such machines would need."""
+    if config.cloud.service == "kubeflow":
+        check_machines(config)
+    check_cloud_engine(config.beam, config.cloud)
 
 
 def _refuse_named_span(config: WorkloadConfig) -> None:

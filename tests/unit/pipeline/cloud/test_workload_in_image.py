@@ -153,6 +153,17 @@ def test_training_on_a_tpu_without_a_root_on_gs_is_refused(target):
         target(**tpu)
 
 
+@pytest.mark.parametrize(
+    "machines", [{"train": "{device: tpu, tpu: v5e-8, backend: jax}"}, {"beam.runner": "dataflow"}]
+)
+def test_machines_that_kubeflow_s_tasks_cannot_use_are_refused_before_their_settings_are_asked_for(
+    target, machines
+):
+    with pytest.raises(ConfigError, match=r"^(train\.device|beam\.runner): on Kubeflow Pipelines") as refused:
+        target(**machines, **{"cloud.service": "kubeflow"})
+    assert refused.value.hint in ("cloud.service: vertex", "--set beam.runner=direct")
+
+
 def test_python_of_this_machine_is_refused_where_the_image_trains(target):
     with pytest.raises(ConfigError, match=r"train.interpreter: .venv-jax/bin/python is on this machine only"):
         target(**{"train.interpreter": ".venv-jax/bin/python"})
