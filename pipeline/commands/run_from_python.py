@@ -205,8 +205,7 @@ def _request(
     pipeline: Any, output: Path, parameters: dict[str, object], beam_args: Sequence[str], options: Options
 ) -> Request:
     if not isinstance(pipeline, (str, Path)) or ":" in str(pipeline):
-        given = {key: each for key, each in parameters.items() if isinstance(each, str)}
-        refuse_secrets(given, given_by="parameters: ")
+        refuse_secrets(parameters, given_by="parameters: ")
     if isinstance(pipeline, str) and ":" in pipeline:
         texts = {key: str(value) for key, value in parameters.items()}
         return pipeline_request(pipeline, parameters=texts, output=output, beam_args=beam_args, **options)

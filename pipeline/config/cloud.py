@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from slipway.components.store_address import AZ, GS, speaks_s3
 from slipway.pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
-from slipway.pipeline.config.secret_names import names_secret
+from slipway.pipeline.config.secret_names import is_secret
 from slipway.pipeline.config.section import DottedPath, LabelValue, Name, NodeId, RootPath, Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
@@ -104,7 +104,7 @@ class CloudConfig(Section):
         cls, parameters: dict[str, str | int | float | bool]
     ) -> dict[str, str | int | float | bool]:
         for name, value in parameters.items():
-            if isinstance(value, str) and value and names_secret(name):
+            if is_secret(name, value):
                 raise KeyRuleError(
                     "would be readable in the service; let the component read an environment variable or a "
                     "secret manager, and give the parameter the name of that",

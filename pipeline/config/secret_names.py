@@ -1,6 +1,7 @@
 """Tells by its name whether a setting, an option or an environment variable holds a secret."""
 
 import re
+from collections.abc import Iterator, Mapping, Set
 
 _HOLDS_A_SECRET = re.compile(
     r"secret|pass_?w(?:or)?d|pass_?phrase|connection_?string|conn_str|webhook"
@@ -30,6 +31,14 @@ _IS_NONE = re.compile(
     re.IGNORECASE,
 )
 
+# A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
+_NO_SECRET = re.compile(r"|[-+]?\d{1,5}|true|false|none|null", re.IGNORECASE)
+# Tokens of texts are counted in millions; nobody has several secret ones that are one number.
+_TOKENS = re.compile(r"tokens$", re.IGNORECASE)
+_COUNT = re.compile(r"\d[\d_]*(\.\d+)?(e\+?\d+)?", re.IGNORECASE)
+# Of several, they are words of a vocabulary, or columns.
+_WORDS = re.compile(r"(?:tokens|keys)$", re.IGNORECASE)
+
 
 def names_secret(name: str) -> bool:
     """Return True if what is called so is a secret, and must not be shown or kept.
@@ -38,3 +47,33 @@ def names_secret(name: str) -> bool:
         name: of a key, an option or an environment variable, in words with underscores.
     """
     return bool(_HOLDS_A_SECRET.search(name)) and not _IS_NONE.search(name)
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Return True if a parameter is a secret by its name, and its value is neither a count nor "none".
+
+    Args:
+        name: in words with underscores.
+        value: a text or a whole number; nothing else is a secret.
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return False
+    is_count = _TOKENS.search(name) and _COUNT.fullmatch(str(value))
+    return names_secret(name) and not is_count and not _NO_SECRET.fullmatch(str(value))
+
+
+def secrets_by_name(name: str, value: object) -> Iterator[str]:
+    """Yield the names of the secrets that a parameter is or holds, see `is_secret`.
+
+    Args:
+        value: of any kind; in mappings, the keys are names, too.
+    """
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from secrets_by_name(str(key), each)
+    elif isinstance(value, (list, tuple, Set)):
+        for each in value:
+            if not _WORDS.search(name) or isinstance(each, Mapping):
+                yield from secrets_by_name(name, each)
+    elif is_secret(name, value):
+        yield name

@@ -1,6 +1,6 @@
 """Reads a workload's settings: its file, with a profile and each `--set` laid over it, checked as a whole."""
 
-import re
+import collections.abc
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.layers import Layer, Layers, Mapping, Origin
 from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, read_yaml, shown, shown_key
 from slipway.pipeline.config.schema_file import find_schema_problem
-from slipway.pipeline.config.secret_names import names_secret
+from slipway.pipeline.config.secret_names import secrets_by_name
 from slipway.pipeline.config.section import PATTERN_WORDS
 from slipway.pipeline.config.settings_errors import Problem, find_problems, problem_at, raise_problems
 from slipway.pipeline.config.workload import NOT_IN_A_PROFILE, WorkloadConfig
@@ -26,11 +26,6 @@ from slipway.pipeline.errors import ConfigError, UsageError
 
 _SHOWN_WORKLOADS = 5
 _NO_SECRETS = "settings are written into records and reports; have what needs it read an environment variable"
-# A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
-_NO_SECRET = re.compile(r"|[-+]?\d{1,5}|true|false|none|null", re.IGNORECASE)
-# Tokens of texts are counted in millions; nobody has several secret ones that are one number.
-_TOKENS = re.compile(r"tokens$", re.IGNORECASE)
-_COUNT = re.compile(r"\d[\d_]*(\.\d+)?(e\+?\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +110,23 @@ def read_parameters(texts: Iterable[str]) -> dict[str, str]:
     return parameters
 
 
-def refuse_secrets(parameters: dict[str, str], *, given_by: str) -> None:
+def refuse_secrets(parameters: collections.abc.Mapping[str, object], *, given_by: str) -> None:
     """Refuse parameters of a pipeline that hold a secret: records keep them, as `resume` needs them.
 
     Args:
+        parameters: by name; from Python also numbers, lists, mappings and other objects.
         given_by: stands before the name of a parameter in the error.
 
     Raises:
-        UsageError: a value has the form of a secret, or a text the name of one.
+        UsageError: a value, or one within it, has the form of a secret, or a text or number the name of one.
     """
     for name, value in parameters.items():
         for _, what in written_secrets(value):
             raise UsageError(f"{given_by}{name}: looks like {what}: {_NO_SECRETS}")
-        is_count = _TOKENS.search(name) and _COUNT.fullmatch(value)
-        if names_secret(name) and not is_count and not _NO_SECRET.fullmatch(value):
+        for secret in secrets_by_name(name, value):
             raise UsageError(
-                f"{given_by}{name}: is a secret by its name: {_NO_SECRETS}, whose name a "
-                f"parameter may hold ({name}_env)"
+                f"{given_by}{secret}: is a secret by its name: {_NO_SECRETS}, whose name a "
+                f"parameter may hold ({secret}_env)"
             )
 
 

@@ -1,9 +1,9 @@
 """Recognises secrets among the values of settings, which are written into records, reports and trackers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 
-from slipway.pipeline.config.safe_yaml import KeyPath, Value
+from slipway.pipeline.config.safe_yaml import KeyPath
 
 _WORDS = (
     r"(?:(?:aws|client|github|gitlab|hf|private|refresh|session)[-_])*"
@@ -52,24 +52,26 @@ _SIGNS = (
 )
 
 
-def written_secrets(value: Value, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+def written_secrets(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     """Yield the path of each text that has the form of a secret, and what it looks like, such as "a token".
 
     What has no form of its own, such as a password that stands alone, is not recognised.
 
     Args:
-        value: settings, or a part of them.
+        value: settings, or a part of them; an object of another kind counts as its text, which is written.
         path: where they stand.
     """
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         for key, each in value.items():
             yield from written_secrets(each, (*path, key))
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple, Set)):
+        before: object = None
         for index, each in enumerate(value):
-            before = value[index - 1] if index else None
             is_pair = isinstance(each, str) and isinstance(before, str) and before.startswith("-")
             yield from written_secrets(f"{before}={each}" if is_pair else each, (*path, index))
-    elif isinstance(value, str):
-        found = next((what for what, sign in _SIGNS if sign.search(value)), None)
+            before = each
+    elif value is not None and not isinstance(value, (bool, int, float)):
+        text = str(value)
+        found = next((what for what, sign in _SIGNS if sign.search(text)), None)
         if found:
             yield path, found

@@ -57,7 +57,11 @@ def test_wrong_values_are_refused(project, setting, words):
 
 
 @pytest.mark.parametrize(
-    "setting", ["cloud.parameters={db_password: hush17}", "cloud.parameters.api_key=hush17"]
+    "setting",
+    [
+        *("cloud.parameters={db_password: hush17}", "cloud.parameters.api_key=hush17"),
+        "cloud.parameters.pin_password=1701170117",
+    ],
 )
 def test_runtime_parameter_that_promises_a_secret_is_refused_and_not_repeated(project, setting):
     with pytest.raises(ConfigError, match="would be readable in the service") as refused:
@@ -65,6 +69,7 @@ def test_runtime_parameter_that_promises_a_secret_is_refused_and_not_repeated(pr
             project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
         )
     assert "hush17" not in str(refused.value)
+    assert "17011" not in str(refused.value)
 
 
 def test_runtime_parameters_that_only_sound_so_are_taken(project):

@@ -1,7 +1,9 @@
+from dataclasses import dataclass
+
 import pytest
 
 from slipway.pipeline.config import load_workload
-from slipway.pipeline.config.workload_file import read_assignments, read_parameters
+from slipway.pipeline.config.workload_file import read_assignments, read_parameters, refuse_secrets
 from slipway.pipeline.config.written_secrets import written_secrets
 from slipway.pipeline.errors import ConfigError, UsageError
 
@@ -36,6 +38,18 @@ SECRETS = {
     "AWS": ("AKIA" + "ABCDEFGHIJKLMNOP", "a token"),
     "file": ("-----BEGIN EC PRIVATE" + " KEY-----\nMHcC", "a private key"),
 }
+
+
+@dataclass(frozen=True)
+class Address:
+    """As a client's own type of an address, which is written as its text."""
+
+    text: str
+
+    def __str__(self):
+        return self.text
+
+
 NO_SECRETS = [
     "gs://box/rows-?key=*.csv",
     "https://example.com/done?run=1&page=token",
@@ -145,3 +159,28 @@ def test_parameter_of_a_pipeline_that_is_a_secret_by_its_name_is_refused_without
 def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
     name, _, value = text.partition("=")
     assert read_parameters([text]) == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"password": 12345678}, "password: is a secret by its name"),
+        ({"db": {"host": "h", "password": "hunter22"}}, "password: is a secret by its name"),
+        ({"jobs": [{"api_key": "hunter22"}]}, "api_key: is a secret by its name"),
+        ({"passwords": ("hunter22",)}, "passwords: is a secret by its name"),
+        ({"urls": [SECRETS["database"][0]]}, "urls: looks like an address with a password"),
+        ({"urls": {SECRETS["database"][0]}}, "urls: looks like an address with a password"),
+        ({"sources": {"a": ({"u": SECRETS["database"][0]},)}}, "sources: looks like an address with"),
+        ({"url": Address(SECRETS["database"][0])}, "url: looks like an address with a password"),
+    ],
+)
+def test_secret_within_a_parameter_given_from_python_is_refused_without_showing_it(parameters, words):
+    with pytest.raises(UsageError, match=f"parameters: {words}") as refused:
+        refuse_secrets({"steps": 3, **parameters}, given_by="parameters: ")
+    assert "hunter22" not in str(refused.value)
+    assert "1234567" not in str(refused.value)
+
+
+def test_parameters_given_from_python_that_hold_no_secret_are_taken():
+    named = {"tokens": ["[PAD]", "[MASK]"], "cat_keys": ["a"], "token": None, "use_token": True, "key": 0.5}
+    refuse_secrets({**named, "train_tokens": 3_000_000, "at": object()}, given_by="parameters: ")
