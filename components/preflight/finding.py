@@ -51,6 +51,7 @@ class Evidence:
         blow_up_trials: `train.blow_up.trials`.
         has_best_nowhere: whether the best epoch is wanted, and neither `train.checkpoint.folder` nor
             `cloud.root` keeps it.
+        has_best_of_trials: whether the best epoch is wanted of the trials of a search.
         has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         step_s: the estimated least time of a step; None if unknown.
@@ -76,5 +77,6 @@ class Evidence:
     steps_per_execution: int = 1
     blow_up_trials: int = 0
     has_best_nowhere: bool = False
+    has_best_of_trials: bool = False
     has_own_loop: bool = False
     step_s: float | None = None

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
+from slipway.components.errors import ComponentError
 from slipway.components.preflight.finding import Evidence, Finding
-from slipway.components.trainer.buckets import ONE_SHAPE_ON_TPU
+from slipway.components.trainer.device_rules import disagreements, require_one_shape
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
 SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
 """Files smaller than the first cost more to open than to read; it matters from the second, a total size, on.
@@ -61,24 +63,13 @@ def _search(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _hosts(evidence: Evidence) -> Iterator[Finding]:
-    where = evidence.question.slice
-    if where.hosts > 1 and evidence.blow_up_trials:  # the training refuses this, too
-        yield Finding(
-            rule="hosts",
-            severity="error",
-            message=f"train.blow_up.trials ({evidence.blow_up_trials}) must be 0 on several hosts, and "
-            f"{where.name} has {where.hosts}: each would notice a blown-up loss at another step",
-            remedy="--set train.blow_up.trials=0; a training that blows up then stops",
-        )
-    if where.hosts > 1 and evidence.has_best_nowhere:  # and this
-        yield Finding(
-            rule="hosts",
-            severity="error",
-            message=f"the {where.hosts} hosts of {where.name} have no folder in common to take the best "
-            "epoch's weights from, as train.early_stopping and train.checkpoint.serve_best want",
-            remedy="train.checkpoint.folder: one that all hosts reach, such as gs://BUCKET/checkpoints; or "
-            "cloud.root, below which a cloud run keeps them",
-        )
+    for error in disagreements(
+        evidence.question.slice.hosts,
+        blow_up=BlowUpSettings(trials=evidence.blow_up_trials),
+        has_best_nowhere=evidence.has_best_nowhere,
+        has_best_of_trials=evidence.has_best_of_trials,
+    ):
+        yield Finding(rule="hosts", severity="error", message=error.message, remedy=error.hint)
 
 
 def _rows(evidence: Evidence) -> Iterator[Finding]:
@@ -197,13 +188,10 @@ def _buckets(evidence: Evidence) -> Iterator[Finding]:
         "was compiled here is the longest",
         remedy="shorter batches take less time and memory than estimated; each length costs a compilation",
     )
-    if evidence.backend == "tensorflow":
-        yield Finding(
-            rule="buckets",
-            severity="error",
-            message=ONE_SHAPE_ON_TPU,
-            remedy="--set train.backend=jax, or leave the key out",
-        )
+    try:
+        require_one_shape(backend=evidence.backend, kind="tpu")
+    except ComponentError as error:
+        yield Finding(rule="buckets", severity="error", message=error.message, remedy=error.hint)
 
 
 def _wide_integers(evidence: Evidence) -> Iterator[Finding]:

@@ -10,7 +10,14 @@ from slipway.components.preflight.finding import Evidence, Finding
 from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.padding import wastes
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Loop, Question
+from slipway.components.trainer.device_rules import (
+    is_divided_by_tensorflow,
+    require_custom_loop_gets,
+    require_no_model_parallelism,
+    require_plain_steps,
+)
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
+from slipway.components.trainer.settings.step import StepSettings
 
 _OF_JAX = ("tensorflow", "value", "leak")
 """Causes of errors that are of JAX, and not of TPUs or of the model whatever the backend is."""
@@ -33,32 +40,13 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _backend(evidence: Evidence) -> Iterator[Finding]:
     name, hosts = evidence.question.slice.name, evidence.question.slice.hosts
-    shared = evidence.question.model_parallel
-    if evidence.backend != "jax" and shared > 1:
-        yield Finding(
-            rule="backend",
-            severity="error",
-            message=f"train.model_parallel is {shared}, which {evidence.backend} does not have; what is said "
-            "here is of jax",
-            remedy="--set train.backend=jax, or leave train.model_parallel out",
-        )
-        return
     # The training refuses this when it starts, on the TPU that is paid for by then.
-    if evidence.backend == "tensorflow" and (several := _of_several_steps(evidence)):
+    if evidence.backend != "jax" and (refused := _refusal(evidence)):
         yield Finding(
             rule="backend",
             severity="error",
-            message=f"{several}, which Keras 3 cannot do with TensorFlow on a TPU; all else here is of jax",
-            remedy="--set train.backend=jax, or leave it at its default",
-        )
-        return
-    if evidence.backend == "tensorflow" and evidence.has_own_loop:
-        yield Finding(
-            rule="backend",
-            severity="error",
-            message="the model's module runs its own steps in fit(model, data, context), which gets whole "
-            "batches, and TensorFlow divides those of a TPU in Keras' own fit only",
-            remedy="--set train.backend=jax, or a train_step of the model's own class",
+            message=f"{refused.message}; all else here is of jax",
+            remedy=refused.hint,
         )
         return
     # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
@@ -102,18 +90,30 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _of_several_steps(evidence: Evidence) -> str:
-    """Return the settings that make more of a call, or of an update, than one step; "" if there are none."""
+def _own_loop(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.backend == "jax" and (refused := _refusal(evidence)):
+        yield Finding(rule="own_loop", severity="error", message=refused.message, remedy=refused.hint)
+
+
+def _refusal(evidence: Evidence) -> ComponentError | None:
+    """Return what the training refuses of its steps on a TPU; None if it takes them."""
+    asked, backend = evidence.question, evidence.backend
+    step = StepSettings(
+        steps_per_execution=evidence.steps_per_execution, accumulate_steps=asked.accumulate_steps
+    )
     traits = evidence.answer.traits if evidence.answer else ()
-    wanted = {
-        "train.steps_per_execution": evidence.steps_per_execution,
-        "train.accumulate_steps": evidence.question.accumulate_steps,
-    }
-    named = [f"{name} is {steps}" for name, steps in wanted.items() if steps > 1]
-    own = [each.detail for each in traits if each.kind == "accumulates"]
-    if own and evidence.question.accumulate_steps == 1:
-        named.append(f"the optimizer has gradient_accumulation_steps={own[0]}")
-    return " and ".join(named)
+    accumulated = max((int(each.detail) for each in traits if each.kind == "accumulates"), default=1)
+    is_divided = is_divided_by_tensorflow(backend=backend, kind="tpu", replicas=asked.replicas)
+    try:
+        require_no_model_parallelism(asked.model_parallel, backend=backend)
+        if is_divided:
+            require_plain_steps(step, kind="tpu", accumulated=accumulated)
+        if evidence.has_own_loop:
+            divided_by = asked.slice.name if is_divided else ""
+            require_custom_loop_gets(asked.model, step, divided_by=divided_by)
+    except ComponentError as error:
+        return error
+    return None
 
 
 def _compiler(evidence: Evidence) -> Iterator[Finding]:
@@ -402,6 +402,7 @@ def _too_small(evidence: Evidence) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _backend,
+    _own_loop,
     _batch,
     _model_parallel,
     _compiles,

@@ -30,6 +30,7 @@ class Training:
         blow_up_trials: `train.blow_up.trials`.
         has_best_nowhere: whether the best epoch is wanted, and neither `train.checkpoint.folder` nor
             `cloud.root` keeps it.
+        has_best_of_trials: whether the best epoch is wanted of the trials of a search.
         has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
         prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.
@@ -51,6 +52,7 @@ class Training:
     steps_per_execution: int = 1
     blow_up_trials: int = 0
     has_best_nowhere: bool = False
+    has_best_of_trials: bool = False
     has_own_loop: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict)
 
@@ -102,6 +104,7 @@ def judge(
         steps_per_execution=training.steps_per_execution,
         blow_up_trials=training.blow_up_trials,
         has_best_nowhere=training.has_best_nowhere,
+        has_best_of_trials=training.has_best_of_trials,
         has_own_loop=training.has_own_loop,
         step_s=estimated.step_s if estimated else None,
     )

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.device_rules import require_plain_steps
+from slipway.components.trainer.device_rules import require_one_step_of_torch, require_plain_steps
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.learning_rate import inner_optimizer
 from slipway.components.trainer.settings.step import StepSettings
@@ -53,10 +53,7 @@ def set_step(
             kind=devices.kind,
             accumulated=inner_optimizer(model).gradient_accumulation_steps or 1,
         )
-    if devices.backend == "torch" and (step.steps_per_execution or 1) > 1:
-        raise ComponentError(
-            f"train.steps_per_execution ({step.steps_per_execution}) must be 1 with train.backend torch"
-        )
+    require_one_step_of_torch(step, backend=devices.backend)
     model.jit_compile = _uses_xla(step, devices, model)
     if step.accumulate_steps > 1:
         accumulate(inner_optimizer(model), step.accumulate_steps)

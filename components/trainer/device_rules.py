@@ -1,8 +1,10 @@
 """What a training refuses because of its devices and hosts. Pure.
 
 A training asks when it has opened its devices; what sends one to other machines asks before, see
-`slipway.pipeline.cloud.trainable`.
+`slipway.pipeline.cloud.trainable`, and so does the preflight.
 """
+
+from collections.abc import Iterator
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.buckets import ONE_SHAPE_ON_TPU
@@ -40,7 +42,8 @@ def require_plain_steps(step: StepSettings, *, kind: str, accumulated: int = 1) 
     wrong = {
         "train.steps_per_execution": (step.steps_per_execution or 1) > 1,
         "train.xla": step.xla == "always" and kind != "tpu",
-        "train.accumulate_steps": step.accumulate_steps > 1 or accumulated > 1,
+        "train.accumulate_steps": step.accumulate_steps > 1,
+        "gradient_accumulation_steps of the optimizer": accumulated > 1 and step.accumulate_steps == 1,
     }
     if names := ", ".join(name for name, is_wrong in wrong.items() if is_wrong):
         raise ComponentError(
@@ -73,6 +76,19 @@ def require_custom_loop_gets(dotted_path: str, step: StepSettings, *, divided_by
         )
 
 
+def require_one_step_of_torch(step: StepSettings, *, backend: str) -> None:
+    """Reject several steps in one call, which torch does not have.
+
+    Raises:
+        ComponentError: there are.
+    """
+    if backend == "torch" and (step.steps_per_execution or 1) > 1:
+        raise ComponentError(
+            f"train.steps_per_execution ({step.steps_per_execution}) must be 1 with train.backend torch",
+            hint="leave it out",
+        )
+
+
 def require_one_shape(*, backend: str, kind: str) -> None:
     """Reject batches of several lengths, which TensorFlow's step on a TPU does not take.
 
@@ -83,28 +99,52 @@ def require_one_shape(*, backend: str, kind: str) -> None:
         raise ComponentError(ONE_SHAPE_ON_TPU, hint="set train.backend to jax, or leave the key out")
 
 
-def require_agreeing_hosts(hosts: int, *, blow_up: BlowUpSettings, has_best_nowhere: bool) -> None:
+def require_agreeing_hosts(
+    hosts: int, *, blow_up: BlowUpSettings, has_best_nowhere: bool = False, has_best_of_trials: bool = False
+) -> None:
     """Reject what each host would do at another step, or from files that only one of them has.
+
+    Raises:
+        ComponentError: the first of `disagreements`.
+    """
+    for error in disagreements(
+        hosts, blow_up=blow_up, has_best_nowhere=has_best_nowhere, has_best_of_trials=has_best_of_trials
+    ):
+        raise error
+
+
+def disagreements(
+    hosts: int, *, blow_up: BlowUpSettings, has_best_nowhere: bool, has_best_of_trials: bool
+) -> Iterator[ComponentError]:
+    """Yield an error for each thing that the hosts of a training would not do alike.
+
+    That is going back to a checkpoint when it blows up, and taking the best epoch's weights from a folder
+    that they do not share.
 
     Args:
         hosts: the number of hosts.
         has_best_nowhere: whether the best epoch's weights are wanted, and kept in no folder.
-
-    Raises:
-        ComponentError: the training goes back to a checkpoint when it blows up, or takes the best epoch's
-            weights from a folder that the hosts do not share.
+        has_best_of_trials: whether they are wanted in a search, whose trials have no folder in common.
     """
     if hosts == 1:
         return
     if blow_up.trials:
-        raise ComponentError(
+        yield ComponentError(
             f"train.blow_up.trials ({blow_up.trials}) must be 0 on several hosts, but there are "
             f"{hosts}: each would notice a blown-up loss at another step",
             hint="set train.blow_up.trials to 0; a training that blows up then stops",
         )
-    if has_best_nowhere:
-        raise ComponentError(
+    if has_best_of_trials:
+        yield ComponentError(
+            "train.early_stopping and train.checkpoint.serve_best take the best epoch's weights from a "
+            f"folder, and the trials of tune keep no checkpoints that are common to the {hosts} hosts",
+            hint="search on a slice of one host, such as v5e-8, then train with --set tune=null; or leave "
+            "both settings out",
+        )
+    elif has_best_nowhere:
+        yield ComponentError(
             f"the {hosts} hosts have no folder in common to take the best epoch's weights from, as "
             "train.early_stopping and train.checkpoint.serve_best want",
-            hint="set train.checkpoint.folder to one that all hosts reach",
+            hint="set train.checkpoint.folder to one that all hosts reach, such as gs://BUCKET/checkpoints; "
+            "without it a cloud run keeps them below cloud.root",
         )

@@ -8,6 +8,8 @@ TFX.
 
 import math
 
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.device_rules import require_agreeing_hosts
 from slipway.components.trainer.remote.custom_job import (
     CustomJob,
     CustomJobRequest,
@@ -15,9 +17,9 @@ from slipway.components.trainer.remote.custom_job import (
     Scheduling,
 )
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
-from slipway.pipeline.cloud.trainable import require_trainable, wants_best
+from slipway.pipeline.cloud.trainable import require_trainable
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.errors import ConfigError, raised_as
 from slipway.pipeline.terminal.invocation import image_command
 from slipway.pipeline.wiring.vertex_tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
 
@@ -60,14 +62,9 @@ def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
 
 def _require_trials(config: WorkloadConfig, tpu: TpuSlice) -> None:
     """Reject a search whose trials would be refused: each has its checkpoints on its own machine only."""
-    if config.tune is not None and tpu.hosts > 1 and wants_best(config.train):
-        raise ConfigError(
-            "train.early_stopping and train.checkpoint.serve_best take the best epoch's weights from a "
-            "folder, and the trials of tune keep no checkpoints that are common to the "
-            f"{tpu.hosts} hosts of {tpu.name}",
-            hint="search on a slice of one host, such as v5e-8, then train with --set tune=null; or leave "
-            "both settings out",
-        )
+    is_best_wanted = config.tune is not None and config.train.serves_best
+    with raised_as(ConfigError, ComponentError):
+        require_agreeing_hosts(tpu.hosts, blow_up=config.train.blow_up, has_best_of_trials=is_best_wanted)
 
 
 def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> CustomJobSpec:

@@ -11,6 +11,7 @@ from slipway.components.trainer.device_rules import (
     require_custom_loop_gets,
     require_no_model_parallelism,
     require_one_shape,
+    require_one_step_of_torch,
     require_plain_steps,
 )
 from slipway.components.trainer.devices.evidence import Kind
@@ -46,13 +47,8 @@ def require_trainable(train: TrainConfig, *, kind: Kind, devices: int, hosts: in
         _require_steps(train, kind=kind, replicas=replicas, where=where)
         if train.input.bucket_by_length:
             require_one_shape(backend=train.backend, kind=kind)
-        has_best_nowhere = wants_best(train) and train.checkpoint.folder is None
+        has_best_nowhere = train.serves_best and train.checkpoint.folder is None
         require_agreeing_hosts(hosts, blow_up=train.blow_up, has_best_nowhere=has_best_nowhere)
-
-
-def wants_best(train: TrainConfig) -> bool:
-    """Return True if the best epoch's weights are exported, as `TrainingJob.serves_best` says."""
-    return train.checkpoint.serve_best or train.early_stopping.patience is not None
 
 
 def _require_steps(train: TrainConfig, *, kind: Kind, replicas: int, where: str) -> None:
@@ -63,6 +59,7 @@ def _require_steps(train: TrainConfig, *, kind: Kind, replicas: int, where: str)
     if has_custom_fit(train.model):
         require_cpu(train.model, device=kind, backend=train.backend)
     step = StepSettings(**{name: getattr(train, name) for name in StepSettings.names()})
+    require_one_step_of_torch(step, backend=train.backend)
     is_divided = is_divided_by_tensorflow(backend=train.backend, kind=kind, replicas=replicas)
     if has_custom_loop(train.model):
         require_custom_loop_gets(train.model, step, divided_by=where if is_divided else "")

@@ -51,6 +51,7 @@ from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.preflight_question import (
     has_best_nowhere,
+    has_best_of_trials,
     named_slices,
     own_prices,
     searched_values,
@@ -128,6 +129,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
         searched=searched_values(config),
         blow_up_trials=config.train.blow_up.trials,
         has_best_nowhere=has_best_nowhere(config),
+        has_best_of_trials=has_best_of_trials(config),
         has_own_loop=has_custom_loop(config.train.model),
         steps_per_execution=config.train.steps_per_execution or 1,
         prices=prices,

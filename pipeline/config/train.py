@@ -426,6 +426,11 @@ class TrainConfig(Section):
                 )
         return self
 
+    @property
+    def serves_best(self) -> bool:
+        """Whether the best epoch's weights are exported, as `TrainingJob.serves_best` says."""
+        return self.checkpoint.serve_best or self.early_stopping.patience is not None
+
     def run_fn_settings(self) -> dict[str, object]:
         """Return the settings that the Trainer's `run_fn` takes unchanged, as plain values."""
         return self.model_dump(mode="json", exclude={"tpu", "preflight", "pretrained"})

@@ -85,9 +85,13 @@ def has_best_nowhere(config: WorkloadConfig) -> bool:
 
     A cloud run, which alone starts several hosts, keeps checkpoints below `cloud.root`.
     """
-    checkpoint, stopping = config.train.checkpoint, config.train.early_stopping
-    is_wanted = checkpoint.serve_best or stopping.patience is not None
-    return is_wanted and checkpoint.folder is None and config.cloud.root is None
+    train = config.train
+    return train.serves_best and train.checkpoint.folder is None and config.cloud.root is None
+
+
+def has_best_of_trials(config: WorkloadConfig) -> bool:
+    """Return True if the best epoch is wanted of the trials of a search, which share no folder."""
+    return config.tune is not None and config.train.serves_best
 
 
 def own_prices(config: WorkloadConfig) -> dict[str, Price]:
@@ -112,6 +116,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         **({"input_cache": config.train.input.cache} if config.train.input.cache != "auto" else {}),
         **({"blow_up_trials": trials} if (trials := config.train.blow_up.trials) else {}),
         **({"has_best_nowhere": True} if has_best_nowhere(config) else {}),
+        **({"has_best_of_trials": True} if has_best_of_trials(config) else {}),
         **({"searched": searched} if (searched := searched_values(config)) else {}),
         **({"steps_per_execution": steps} if (steps := config.train.steps_per_execution or 1) > 1 else {}),
     }

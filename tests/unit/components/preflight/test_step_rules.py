@@ -14,6 +14,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
     assert findings(case(train_rows=1024)) == ()
     assert findings(case(train_rows=4096, steps_per_execution=4)) == ()
     assert findings(case(blow_up_trials=2, has_own_loop=True, has_best_nowhere=True)) == ()
+    assert findings(case(has_best_of_trials=True)) == ()
 
 
 @pytest.mark.parametrize(
@@ -26,21 +27,23 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             {"backend": "tensorflow", "model_parallel": 2, "layout": {"hidden/kernel": (None, "model")}},
             "backend",
             "error",
-            "train.backend=jax",
+            "train.backend to jax",
         ),
         ({"backend": "tensorflow", "has_tensorflow": False}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow"}, "backend", "note", "train.backend=jax"),
         ({"backend": "tensorflow", "slice": FOUR_HOSTS}, "backend", "error", "train.backend=jax"),
-        ({"backend": "tensorflow", "accumulate_steps": 4}, "backend", "error", "train.backend=jax"),
-        ({"backend": "tensorflow", "has_own_loop": True}, "backend", "error", "train.backend=jax"),
+        ({"backend": "tensorflow", "accumulate_steps": 4}, "backend", "error", "train.backend to jax"),
+        ({"backend": "tensorflow", "has_own_loop": True}, "backend", "error", "train.backend to jax"),
+        ({"has_own_loop": True, "steps_per_execution": 8}, "own_loop", "error", "a train_step of the model"),
         ({"slice": FOUR_HOSTS, "has_best_nowhere": True}, "hosts", "error", "train.checkpoint.folder"),
-        ({"slice": FOUR_HOSTS, "blow_up_trials": 2}, "hosts", "error", "train.blow_up.trials=0"),
-        ({"backend": "tensorflow", "steps_per_execution": 8}, "backend", "error", "train.backend=jax"),
+        ({"slice": FOUR_HOSTS, "blow_up_trials": 2}, "hosts", "error", "train.blow_up.trials to 0"),
+        ({"slice": FOUR_HOSTS, "has_best_of_trials": True}, "hosts", "error", "tune=null"),
+        ({"backend": "tensorflow", "steps_per_execution": 8}, "backend", "error", "train.backend to jax"),
         (
             {"backend": "tensorflow", "traits": (Trait(kind="accumulates", detail="2"),)},
             "backend",
             "error",
-            "train.backend=jax",
+            "train.backend to jax",
         ),
         ({"precision": "float32"}, "float32", "warning", "auto"),
         ({"precision": "mixed_float16"}, "float16", "warning", "auto"),

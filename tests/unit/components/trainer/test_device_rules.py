@@ -9,6 +9,7 @@ from slipway.components.trainer.device_rules import (
     require_custom_loop_gets,
     require_no_model_parallelism,
     require_one_shape,
+    require_one_step_of_torch,
     require_plain_steps,
 )
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
@@ -43,8 +44,15 @@ def test_steps_of_a_strategy_are_plain_and_the_optimizer_s_own_sums_count():
         require_plain_steps(StepSettings(steps_per_execution=4, accumulate_steps=2), kind="tpu")
     with pytest.raises(ComponentError, match=r"^train\.xla cannot"):
         require_plain_steps(StepSettings(xla="always"), kind="gpu")
-    with pytest.raises(ComponentError, match=r"^train\.accumulate_steps cannot"):
+    with pytest.raises(ComponentError, match=r"^gradient_accumulation_steps of the optimizer cannot"):
         require_plain_steps(StepSettings(), kind="tpu", accumulated=2)
+
+
+def test_torch_takes_one_step_in_a_call():
+    require_one_step_of_torch(StepSettings(), backend="torch")
+    require_one_step_of_torch(StepSettings(steps_per_execution=4), backend="jax")
+    with pytest.raises(ComponentError, match=r"steps_per_execution \(4\) must be 1 with train.backend torch"):
+        require_one_step_of_torch(StepSettings(steps_per_execution=4), backend="torch")
 
 
 def test_custom_loop_takes_whole_batches_one_by_one():
@@ -70,3 +78,6 @@ def test_hosts_agree_on_steps_and_on_the_best_epoch_s_folder():
         require_agreeing_hosts(2, blow_up=trials, has_best_nowhere=False)
     with pytest.raises(ComponentError, match="the 2 hosts have no folder in common"):
         require_agreeing_hosts(2, blow_up=BlowUpSettings(), has_best_nowhere=True)
+    with pytest.raises(ComponentError, match=r"the trials of tune keep no checkpoints .* the 2 hosts") as no:
+        require_agreeing_hosts(2, blow_up=BlowUpSettings(), has_best_nowhere=True, has_best_of_trials=True)
+    assert "tune=null" in no.value.hint

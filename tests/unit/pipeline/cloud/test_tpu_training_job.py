@@ -147,9 +147,7 @@ TUNE = "tune={search: {learning_rate: {choices: [0.1, 0.01]}}, metric: val_loss,
 @pytest.mark.parametrize("wanted", ["train.early_stopping.patience=2", "train.checkpoint.serve_best=true"])
 def test_trials_on_several_hosts_have_no_folder_in_common_whatever_is_set(request_of, wanted):
     kept = "train.checkpoint.folder=gs://b/checkpoints"
-    with pytest.raises(
-        ConfigError, match=r"the trials of tune keep no checkpoints .* 4 hosts of v5e-16"
-    ) as no:
+    with pytest.raises(ConfigError, match=r"the trials of tune keep no checkpoints .* the 4 hosts") as no:
         request_of("train.tpu=v5e-16", TUNE, wanted, kept)
     assert "tune=null" in no.value.hint
     request_of("train.tpu=v5e-16", TUNE)

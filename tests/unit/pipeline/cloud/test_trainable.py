@@ -28,6 +28,11 @@ def train(tmp_path, monkeypatch):
     ("settings", "where", "words"),
     [
         ({"steps_per_execution": 4}, TPU, r"train\.steps_per_execution cannot be used .* or a TPU"),
+        (
+            {"backend": "torch", "steps_per_execution": 4},
+            {**GPUS, "devices": 1},
+            r"train\.steps_per_execution \(4\) must be 1 with train\.backend torch",
+        ),
         ({"accumulate_steps": 2}, TPU, r"train\.accumulate_steps cannot be used"),
         ({"accumulate_steps": 2}, GPUS, r"train\.accumulate_steps cannot be used"),
         ({"xla": "always"}, GPUS, r"train\.xla cannot be used"),

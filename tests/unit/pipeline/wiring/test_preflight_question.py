@@ -92,3 +92,14 @@ def test_the_best_epoch_is_kept_nowhere_without_a_folder(project, sets, is_nowhe
 
     assert preflight_question.has_best_nowhere(config) == is_nowhere
     assert ("has_best_nowhere" in from_parameter(node_settings(config)["training"])) == is_nowhere
+
+
+def test_trials_of_a_search_that_want_the_best_epoch_are_known_whatever_folder_there_is(project):
+    file = project / "workloads" / "taxi" / "workload.yaml"
+    tune = "tune={search: {learning_rate: {choices: [0.1, 0.01]}}, metric: val_loss, goal: min, trials: 2}"
+    best = ["train.early_stopping.patience=2", "train.checkpoint.folder=gs://bucket/checkpoints"]
+    for sets, expected in (([tune, *best], True), ([tune], False), (best, False)):
+        sets = read_assignments(["train.tpu=v5e-16", "train.backend=jax", *sets])
+        config = load_workload(file, sets=sets, root=project)
+        assert preflight_question.has_best_of_trials(config) == expected
+        assert ("has_best_of_trials" in from_parameter(node_settings(config)["training"])) == expected
