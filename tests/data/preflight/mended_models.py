@@ -1247,7 +1247,7 @@ settles("jax_checked", "tensorflow_unchecked", backend="jax")
 # Twice: how often the step is compiled, and that TensorFlow compiles it once only.
 BY_TENSORFLOW = {"model": of_lists, "backend": "tensorflow", **BUCKETS}
 faulty("buckets_of_tensorflow", "buckets", "", **BY_TENSORFLOW)
-settles("buckets_of_jax", "buckets_of_tensorflow", "--set train.backend=jax", **IN_BUCKETS, backend="jax")
+settles("buckets_of_jax", "buckets_of_tensorflow", "set train.backend to jax", **IN_BUCKETS, backend="jax")
 settles("no_buckets_of_tensorflow", "buckets_of_tensorflow", "or leave the key out", **WITHOUT_BUCKETS)
 
 faulty("too_many_codes", "wide_integers", "fewer codes", model=of_lists, **CODES, **categories(2**32))

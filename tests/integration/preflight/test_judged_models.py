@@ -18,6 +18,7 @@ NOT_OF_A_MODEL = {
     "interpreter": "libtpu is what this machine lacks, and then no model is said to need anything",
     "loop": "says what the estimate is worth; that it turns is no fault of the model",
     "not_compiled": "more time, another compiler, or steps that are Keras': all outside of the judged model",
+    "own_loop": "a setting that a loop of one's own does not take, whatever the model",
     "rows": "how many examples there are, which only runs have counted",
     "search": "says which of the searched hyperparameters were judged",
     "too_small": "says what the estimate is worth; how large is enough depends on the compiler's counts",
