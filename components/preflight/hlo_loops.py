@@ -93,15 +93,40 @@ class Loops:
 
         The computations of single numbers, as that of a sum, are not among them.
         """
-        times = dict.fromkeys([self._entry] if self._entry in self._computations else [], 1)
-        left = list(times)
+        return self._reached(once=False)
+
+    def _reached(self, *, once: bool) -> dict[str, int]:
+        """Return how often each computation is reached, from all places that call it.
+
+        Args:
+            once: whether each loop counts as one turn.
+        """
+        counts: dict[str, int] = {}
+
+        def count(name: str) -> int:
+            if name not in counts:
+                calls = [count(caller) * (1 if once else turns) for caller, turns in self._callers[name]]
+                counts[name] = sum(calls) if calls else 1  # nothing calls the entry
+            return counts[name]
+
+        return {name: count(name) for name in self._callers}
+
+    @functools.cached_property
+    def _callers(self) -> dict[str, list[tuple[str, int]]]:
+        """What calls each computation that is reached, and how often each time, in the order of the calls."""
+        callers: dict[str, list[tuple[str, int]]] = {}
+        left = [self._entry] if self._entry in self._computations else []
+        callers.update((name, []) for name in left)
         while left:
             name = left.pop(0)
             for called, turns in self._called(self._computations[name]):
-                if called in self._computations and called not in times:
-                    times[called] = times[name] * turns
+                if called not in self._computations:
+                    continue
+                if called not in callers:
+                    callers[called] = []
                     left.append(called)
-        return times
+                callers[called].append((name, turns))
+        return callers
 
     def matrix_flops(self, *, once: bool = False) -> int:
         """Return the operations of all matrix products and convolutions of a run, in each turn.
@@ -110,8 +135,8 @@ class Loops:
             once: whether to count the body of a loop once, as the compiler does.
         """
         return sum(
-            (1 if once else times) * _flops(each, self._computations[name])
-            for name, times in self.times.items()
+            times * _flops(each, self._computations[name])
+            for name, times in self._reached(once=once).items()
             for each in self._computations[name].instructions.values()
         )
 
@@ -120,7 +145,8 @@ class Loops:
             if each.kind == "while":
                 turns = self._turns(each, within) or 1
                 yield from ((name, turns) for name in _CALLED.findall(each.text))
-            elif each.kind in ("fusion", "call", "conditional") or each.kind.startswith("async"):
+            # What ends an asynchronous call names the computation again.
+            elif each.kind in ("fusion", "call", "conditional", "async-start"):
                 yield from ((name, 1) for name in _CALLED.findall(each.text))
                 if branches := _BRANCHES.search(each.text):
                     yield from ((name, 1) for name in _OPERAND.findall(branches[1]))

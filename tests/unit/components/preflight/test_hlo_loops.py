@@ -63,6 +63,8 @@ ENTRY %main.1 (x.5: bf16[128,64], w.5: bf16[64,32]) -> bf16[128,32] {
   ROOT %dot = bf16[128,32]{1,0} dot(%x.5, %w.5), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 """
+START = "%going = bf16[128,32]{1,0} async-start(%x.5, %w.5), calls=%fused"
+DONE = "\n  %done = bf16[128,32]{1,0} async-done(%going), calls=%fused"
 PRODUCT = 2 * 128 * 64 * 32
 
 
@@ -147,3 +149,18 @@ def test_what_is_written_in_a_way_not_known_counts_nothing():
     assert (
         Loops(f"{odd}  ROOT %c = f32[4,4] dot(%a, %a), lhs_contracting_dims={{1}}\n}}\n").matrix_flops() == 0
     )
+
+
+def test_a_computation_is_counted_from_all_places_that_reach_it():
+    """XLA counts it at each call, the body of a loop once."""
+    again = "  %again = bf16[128,32]{1,0} fusion(%x.3, %w.3), kind=kOutput, calls=%fused\n  %next.3 ="
+    last = "  %last = bf16[128,32]{1,0} call(%x.5, %w.5), to_apply=%fused\n  ROOT %dot ="
+    text = program().replace("  %next.3 =", again, 1).replace("  ROOT %dot =", last, 1)
+    loops = Loops(text)
+    assert loops.times["fused"] == 10 * 4 + 10 + 1
+    assert loops.matrix_flops() == (51 + 1) * PRODUCT
+    assert loops.matrix_flops(once=True) == (3 + 1) * PRODUCT
+    one, other = (
+        program().replace("ROOT %dot =", f"{each}\n  ROOT %dot =") for each in (START, START + DONE)
+    )
+    assert Loops(one).times["fused"] == Loops(other).times["fused"] == 10 * 4 + 1
