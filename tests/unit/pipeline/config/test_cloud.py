@@ -91,3 +91,12 @@ def test_a_cron_expression_that_yaml_reads_otherwise_is_refused_with_the_quotes_
     with pytest.raises(ConfigError, match=r"--set cloud\.schedule\.cron:1: ") as caught:
         read_assignments(["cloud.schedule.cron=* * * * *"])
     assert caught.value.hint.endswith("""--set 'cloud.schedule.cron="* * * * *"'""")
+
+
+@pytest.mark.parametrize(
+    "setting", ["cloud.parameters.db_password=@hush17", "push.hook=@x redis://:" + "hush17@cache.example"]
+)
+def test_text_to_quote_that_may_be_a_secret_is_not_repeated(setting):
+    with pytest.raises(ConfigError, match="cannot begin with '@'; put it in quotes") as refused:
+        read_assignments([setting])
+    assert "hush17" not in str(refused.value)
