@@ -97,6 +97,7 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
         credentials: google.auth credentials with a token, for Google's registries; None for none.
     """
     import requests
+    from urllib3.exceptions import HTTPError
 
     image = ImageName.parse(name)
     if not image.is_sound:
@@ -109,7 +110,7 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
             answer = _ask(image, authorization) if authorization else answer
     except _NoTokenError as error:
         return str(error)
-    except requests.RequestException as error:
+    except (requests.RequestException, HTTPError) as error:  # of a host like "a..b", requests tells urllib3's
         return f"{image.host} does not answer ({type(error).__name__})"
     is_answer = answer.status_code in (requests.codes.ok, requests.codes.not_found)
     if is_answer and answer.headers.get("Content-Type", "").startswith("text/html"):
@@ -175,6 +176,7 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
         _NoTokenError: the place that the challenge names gives no token.
     """
     import requests
+    from urllib3.exceptions import HTTPError
 
     bearer = _BEARER.search(challenge)
     if bearer is None:
@@ -195,7 +197,7 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
         given = answer.json() if answer.ok else {}
     except requests.JSONDecodeError:
         given = {}
-    except requests.RequestException as error:
+    except (requests.RequestException, HTTPError) as error:
         raise _NoTokenError(
             f"{realm}, which gives its tokens, does not answer ({type(error).__name__})"
         ) from error

@@ -229,3 +229,8 @@ def test_page_of_a_proxy_says_nothing_about_the_image(monkeypatch, code):
     monkeypatch.setattr(image_registry, "_ask", lambda *_: answer)
     told = find_image("registry.example/slipway:1", credentials=None)
     assert told == f"registry.example answers with a page ({code}), as of a login, and not as a registry"
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.example"])
+def test_host_that_no_name_server_takes_is_told(host):
+    assert find_image(f"{host}/c:1", credentials=None) == f"{host} does not answer (LocationParseError)"
