@@ -180,7 +180,7 @@ def _refuse_name(config: WorkloadConfig) -> None:
         other = config.name.replace("_", "-").rstrip("-")
         raise ConfigError(
             f"name: {config.name} cannot be the name of a job, which has lower-case letters, digits and '-'",
-            hint=f"give cloud runs another one, for example in a profile: name: {other}",
+            hint=f"rename the workload, or give its cloud runs another name: --set name={other}",
         )
 
 

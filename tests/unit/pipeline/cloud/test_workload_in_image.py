@@ -44,7 +44,7 @@ def test_paths_of_the_workload_are_those_of_the_image(target):
 def test_name_that_no_job_may_have_is_refused_with_one_that_it_may(target):
     with pytest.raises(ConfigError, match="name: taxi_trips cannot be the name of a job") as refused:
         target(name="taxi_trips")
-    assert refused.value.hint.endswith("name: taxi-trips")
+    assert refused.value.hint.endswith("--set name=taxi-trips")
     assert target(name="taxi-trips").config.name == "taxi-trips"
 
 
