@@ -30,6 +30,7 @@ from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
+from slipway.pipeline.wiring.preflight_question import is_kept_by_cloud_runs
 from slipway.pipeline.wiring.vertex_tpu_slices import IMAGE_TARGETS
 
 _COPIES = {
@@ -114,6 +115,7 @@ class Target:
             lambda: _refuse_name(config),
             lambda: _refuse_destination_here(config),
             lambda: _refuse_signing_key_here(config),
+            lambda: _refuse_checkpoints_here(config),
             lambda: _check_machines(config),
             lambda: _refuse_missing_accelerator(config),
             lambda: _refuse_interpreter_here(config),
@@ -202,6 +204,17 @@ def _refuse_signing_key_here(config: WorkloadConfig) -> None:
             f"push.sign.key: {config.push.sign.key} is a file of this machine, which a cloud run cannot see",
             hint="mount the key into the Pusher's container as a secret, and name the environment variable "
             "that holds its path there: push.sign.key_env",
+        )
+
+
+def _refuse_checkpoints_here(config: WorkloadConfig) -> None:
+    """Reject a folder that is gone with its container, so that the next attempt would begin anew."""
+    folder = config.train.checkpoint.folder
+    is_path_on_kubeflow = config.cloud.service == "kubeflow" and "://" not in (folder or "://")
+    if folder is not None and (is_path_on_kubeflow or not is_kept_by_cloud_runs(folder)):
+        raise ConfigError(
+            f"train.checkpoint.folder: {folder} would be in the container of one attempt, and gone with it",
+            hint="name gs://BUCKET/PATH, or null, for example in a profile: null keeps them below cloud.root",
         )
 
 

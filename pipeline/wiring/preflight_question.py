@@ -14,6 +14,8 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES, TpuSlice, tpu_slice
 
+_MOUNTED = "/gcs/"  # where Vertex AI mounts all buckets
+
 
 def named_slices(name: str) -> list[Slice]:
     """Return the slice of that name, or for the name of a generation all its slices.
@@ -85,8 +87,14 @@ def has_best_nowhere(config: WorkloadConfig) -> bool:
 
     A cloud run, which alone starts several hosts, keeps checkpoints below `cloud.root`.
     """
-    train = config.train
-    return train.serves_best and train.checkpoint.folder is None and config.cloud.root is None
+    folder = config.train.checkpoint.folder
+    is_common = config.cloud.root is not None if folder is None else is_kept_by_cloud_runs(folder)
+    return config.train.serves_best and not is_common
+
+
+def is_kept_by_cloud_runs(folder: str) -> bool:
+    """Return True if a folder is not gone with the container that writes it, and other hosts reach it."""
+    return "://" in folder or folder.startswith(_MOUNTED)
 
 
 def has_best_of_trials(config: WorkloadConfig) -> bool:

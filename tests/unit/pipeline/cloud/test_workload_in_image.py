@@ -164,6 +164,20 @@ def test_machines_that_kubeflow_s_tasks_cannot_use_are_refused_before_their_sett
     assert refused.value.hint in ("cloud.service: vertex", "--set beam.runner=direct")
 
 
+@pytest.mark.parametrize("folder", ["checkpoints", "~/checkpoints", "/scratch/checkpoints"])
+def test_checkpoints_in_the_container_of_one_attempt_are_refused(target, folder):
+    with pytest.raises(ConfigError, match="would be in the container of one attempt") as refused:
+        target(**{"train.checkpoint.folder": folder})
+    assert "null keeps them below cloud.root" in refused.value.hint
+
+
+def test_checkpoints_in_a_store_or_a_mounted_bucket_are_taken(target):
+    for folder in ("gs://bucket/checkpoints", "s3://bucket/checkpoints", "/gcs/bucket/checkpoints"):
+        assert target(**{"train.checkpoint.folder": folder}).config.train.checkpoint.folder == folder
+    with pytest.raises(ConfigError, match="container of one attempt"):
+        target(**{"train.checkpoint.folder": "/gcs/b/c", "cloud.service": "kubeflow"})
+
+
 def test_python_of_this_machine_is_refused_where_the_image_trains(target):
     with pytest.raises(ConfigError, match=r"train.interpreter: .venv-jax/bin/python is on this machine only"):
         target(**{"train.interpreter": ".venv-jax/bin/python"})

@@ -82,6 +82,14 @@ def test_a_node_depends_on_all_packages_beside_its_compiler(tmp_path, monkeypatc
         (["train.early_stopping.patience=2"], True),
         (["train.checkpoint.serve_best=true"], True),
         (["train.checkpoint.serve_best=true", "train.checkpoint.folder=gs://bucket/checkpoints"], False),
+        (["train.early_stopping.patience=2", "train.checkpoint.folder=/gcs/bucket/checkpoints"], False),
+        (
+            [
+                *("train.early_stopping.patience=2", "train.checkpoint.folder=checkpoints"),
+                "cloud.root=gs://bucket/pipelines",
+            ],
+            True,
+        ),
         # Below it a cloud run keeps checkpoints.
         (["train.early_stopping.patience=2", "cloud.root=gs://bucket/pipelines"], False),
     ],
