@@ -11,6 +11,8 @@ IN_STORES = (GS, S3, AZ)
 REMOTE = (*IN_STORES, HF)
 """The beginnings of all addresses that data can be read from; the Hub is only read."""
 
+_MOUNTED = "/gcs/"  # where Vertex AI mounts all buckets
+
 
 def is_in_store(address: str) -> bool:
     """Return True for an address in Cloud Storage, S3 or Azure; False for a path on this machine."""
@@ -20,6 +22,11 @@ def is_in_store(address: str) -> bool:
 def is_elsewhere(address: str) -> bool:
     """Return True for an address in an object store or on the Hub; False for a path on this machine."""
     return address.startswith(REMOTE)
+
+
+def outlives_its_container(folder: str) -> bool:
+    """Return True if a folder is not gone with the container that writes it: at an address, or mounted."""
+    return "://" in folder or folder.startswith(_MOUNTED)
 
 
 def speaks_s3(address: str) -> bool:

@@ -7,7 +7,14 @@ from typing import Self
 
 from slipway.components.ingest.query.tables import SQL
 from slipway.components.ingest.source import SourceError, resolve_sources
-from slipway.components.store_address import GS, HF, S3, is_elsewhere, is_in_store
+from slipway.components.store_address import (
+    GS,
+    HF,
+    S3,
+    is_elsewhere,
+    is_in_store,
+    outlives_its_container,
+)
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
 from slipway.components.trainer.settings.pretrained import is_remote
@@ -30,7 +37,6 @@ from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
-from slipway.pipeline.wiring.preflight_question import is_kept_by_cloud_runs
 from slipway.pipeline.wiring.vertex_tpu_slices import IMAGE_TARGETS
 
 _COPIES = {
@@ -211,7 +217,7 @@ def _refuse_checkpoints_here(config: WorkloadConfig) -> None:
     """Reject a folder that is gone with its container, so that the next attempt would begin anew."""
     folder = config.train.checkpoint.folder
     is_path_on_kubeflow = config.cloud.service == "kubeflow" and "://" not in (folder or "://")
-    if folder is not None and (is_path_on_kubeflow or not is_kept_by_cloud_runs(folder)):
+    if folder is not None and (is_path_on_kubeflow or not outlives_its_container(folder)):
         raise ConfigError(
             f"train.checkpoint.folder: {folder} would be in the container of one attempt, and gone with it",
             hint="name gs://BUCKET/PATH, or null, for example in a profile: null keeps them below cloud.root",

@@ -10,11 +10,10 @@ from slipway.components.preflight.compiler import all_package_versions, find_com
 from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.question_and_answer import Slice
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.store_address import outlives_its_container
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES, TpuSlice, tpu_slice
-
-_MOUNTED = "/gcs/"  # where Vertex AI mounts all buckets
 
 
 def named_slices(name: str) -> list[Slice]:
@@ -88,13 +87,8 @@ def has_best_nowhere(config: WorkloadConfig) -> bool:
     A cloud run, which alone starts several hosts, keeps checkpoints below `cloud.root`.
     """
     folder = config.train.checkpoint.folder
-    is_common = config.cloud.root is not None if folder is None else is_kept_by_cloud_runs(folder)
+    is_common = config.cloud.root is not None if folder is None else outlives_its_container(folder)
     return config.train.serves_best and not is_common
-
-
-def is_kept_by_cloud_runs(folder: str) -> bool:
-    """Return True if a folder is not gone with the container that writes it, and other hosts reach it."""
-    return "://" in folder or folder.startswith(_MOUNTED)
 
 
 def has_best_of_trials(config: WorkloadConfig) -> bool:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from slipway.components.store_address import bucket_and_path, is_elsewhere, is_in_store, speaks_s3
+from slipway.components.store_address import (
+    bucket_and_path,
+    is_elsewhere,
+    is_in_store,
+    outlives_its_container,
+    speaks_s3,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +46,8 @@ def test_kubeflow_s_name_for_a_store_is_s3_but_no_address_that_data_or_models_ma
     ]
     assert not is_in_store("minio://b/x")
     assert bucket_and_path("minio://b/x/y") == ("b", "x/y")
+
+
+def test_what_is_at_an_address_or_in_a_mounted_bucket_outlives_its_container():
+    assert all(map(outlives_its_container, ("gs://b/x", "s3://b/x", "hdfs://h/x", "/gcs/b/x")))
+    assert not any(map(outlives_its_container, ("checkpoints", "/scratch/x", "~/x", "gcs/b/x")))
