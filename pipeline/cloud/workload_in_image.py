@@ -31,6 +31,7 @@ from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.cloud.trainable import require_trainable
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.data_gate import span_of
+from slipway.pipeline.config.importable import files_imported
 from slipway.pipeline.config.train import PretrainedConfig, TrainConfig
 from slipway.pipeline.errors import ConfigError, raised_as
 from slipway.pipeline.plan.run_request import Request
@@ -127,6 +128,7 @@ class Target:
             lambda: _refuse_interpreter_here(config),
             lambda: _refuse_named_span(config),
             lambda: _schema(config, image),
+            lambda: _refuse_code_here(config, image),
             lambda: _pretrained(config, image),
             lambda: _source(request, config, image),
         )
@@ -280,6 +282,20 @@ def _schema(config: WorkloadConfig, image: Image) -> str | None:
     if schema is None:
         raise _not_in_image("schema", config.schema_path)
     return schema
+
+
+def _refuse_code_here(config: WorkloadConfig, image: Image) -> None:
+    """Reject functions of modules that the image lacks: their task would fail at its import."""
+    named = {
+        "transform.preprocessing_fn": config.transform.preprocessing_fn,
+        "train.model": config.train.model,
+        **{f"evaluate.own_metrics.{n}.class": m.class_path for n, m in config.evaluate.own_metrics.items()},
+        "cloud.exit_handler": config.cloud.exit_handler,
+    }
+    for key, path in named.items():
+        for file in files_imported(path, root=image.root) if path else ():
+            if image.path_of(file) is None:
+                raise _not_in_image(key, str(file))
 
 
 def _pretrained(config: WorkloadConfig, image: Image) -> PretrainedConfig | None:

@@ -6,6 +6,7 @@ run.
 """
 
 import ast
+import contextlib
 import functools
 import importlib.util
 import pkgutil
@@ -42,6 +43,18 @@ def find_import_problem(
     if inner:
         return f"is a module, not a {kind} of it; {words_for_unknown('', inner.defined[kind])}"
     return f"{source.shown} has no {kind} {name}; {words_for_unknown(name, source.defined[kind])}"
+
+
+def files_imported(dotted_path: str, *, root: Path) -> list[Path]:
+    """Return the files below the root that the import of a path's module runs, in the order of the imports.
+
+    They are the module, the packages around it, and all modules that these import at their top level; of one
+    that cannot be imported, those before the problem. Slipway's own are left out.
+    """
+    reader = _Reader(root.absolute())
+    with contextlib.suppress(_BrokenError):  # `find_import_problem` reports it
+        reader.source(dotted_path.rpartition(".")[0])
+    return reader.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,8 @@ class _Reader:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._sources: dict[str, _Source] = {}
+        self.files: list[Path] = []
+        """The files read so far, but those of Slipway."""
 
     def source(self, module: str) -> _Source | None:
         """Read a module below the root, with the packages around it; return None for an installed module.
@@ -153,6 +168,8 @@ class _Reader:
 
     def _read(self, module: _Module) -> _Source:
         if module.name not in self._sources:
+            if module.file is not None and module.name.partition(".")[0] != slipway.__name__:
+                self.files.append(module.file)
             if module.file is None or module.file.suffix != ".py":
                 shown = module.name.replace(".", "/")
                 self._sources[module.name] = _Source(shown, is_open=module.file is not None)

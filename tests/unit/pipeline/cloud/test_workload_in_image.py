@@ -178,6 +178,17 @@ def test_checkpoints_in_a_store_or_a_mounted_bucket_are_taken(target):
         target(**{"train.checkpoint.folder": "/gcs/b/c", "cloud.service": "kubeflow"})
 
 
+def test_code_that_is_not_in_the_image_is_refused(target, project, tmp_path, monkeypatch):
+    from slipway.pipeline.cloud import workload_in_image
+
+    own = project / "elsewhere" / "features.py"
+    monkeypatch.setattr(
+        workload_in_image, "files_imported", lambda path, root: [own] if "preprocessing" in path else []
+    )
+    with pytest.raises(ConfigError, match=f"transform.preprocessing_fn: {own} is on this machine only"):
+        target()
+
+
 def test_python_of_this_machine_is_refused_where_the_image_trains(target):
     with pytest.raises(ConfigError, match=r"train.interpreter: .venv-jax/bin/python is on this machine only"):
         target(**{"train.interpreter": ".venv-jax/bin/python"})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.config import importable
-from slipway.pipeline.config.importable import find_import_problem
+from slipway.pipeline.config.importable import files_imported, find_import_problem
 
 MODEL = """\
 from __future__ import annotations
@@ -207,3 +207,20 @@ def test_import_by_the_old_name_is_reported_with_its_place(project):
 def test_function_of_a_workload_of_ours_is_found_and_another_is_not(project):
     assert find_import_problem("workloads.taxi.model.build_model", root=project) == ""
     assert "has no function x" in find_import_problem("workloads.taxi.model.x", root=project)
+
+
+def test_files_that_an_import_runs_are_those_of_the_user_and_of_what_they_import(tmp_path):
+    for name, text in (
+        ("own/__init__.py", ""),
+        (
+            "own/model.py",
+            "import os\nimport keras\nfrom slipway.components import errors\nfrom far import tools",
+        ),
+        ("far/tools.py", "import gone"),
+        ("other.py", ""),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{text}\ndef build_model(): ...\n")
+    found = files_imported("own.model.build_model", root=tmp_path)
+    assert found == [tmp_path / name for name in ("own/__init__.py", "own/model.py", "far/tools.py")]
+    assert files_imported("keras.applications.ResNet50", root=tmp_path) == []
