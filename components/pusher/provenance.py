@@ -5,6 +5,7 @@ Missing facts are left out: the gate, data or schema of other pipelines may hold
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -70,9 +71,10 @@ def collect_provenance(
         },
         "data_gate": _data_gate(data_verdict),
         "schema": dict(schema),
-        **{key: _known(verdict.get(key, {})) for key in ("metrics", "baseline_metrics")},
-        "slices": verdict.get("slices", {}),
-        "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},
+        "metrics": _numbers(verdict.get("metrics")),
+        "baseline_metrics": _numbers(verdict.get("baseline_metrics")),
+        "slices": _numbers_of_slices(verdict.get("slices")),
+        "gate": {key: _list(verdict.get(key)) for key in ("reasons", "checks", "overrides")},
         "exports": dict(exports or {}),
         "stack": stack_versions(),
     }
@@ -80,19 +82,31 @@ def collect_provenance(
     return cast(Provenance, finite(told))
 
 
-def _known(metrics: Any) -> Any:
-    """Return metrics without those that are not finite: the manifest has a number for each."""
-    if not isinstance(metrics, Mapping):
-        return metrics
-    return {name: value for name, value in metrics.items() if finite(value) is not None}
+def _numbers(found: object) -> dict[str, float]:
+    """Return the finite numbers of a mapping: a gate of one's own may write others, no manifest has them."""
+    values = found.items() if isinstance(found, dict) else ()
+    return {
+        name: value
+        for name, value in values
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
+
+
+def _numbers_of_slices(found: object) -> dict[str, dict[str, float]]:
+    values = found.items() if isinstance(found, dict) else ()
+    return {name: numbers for name, value in values if (numbers := _numbers(value))}
+
+
+def _list(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _data_gate(verdict: Mapping[str, Any]) -> DataGateProvenance:
     """Return the data gate's findings and the reason of an override; empty if no gate judged the data."""
-    findings = [each for each in verdict.get("findings", ()) if isinstance(each, dict)]
+    findings = [each for each in _list(verdict.get("findings")) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
     known: DataGateProvenance = {
-        "message": verdict.get("message", ""),
+        "message": str(verdict.get("message", "")),
         "findings": [str(each.get("text", "")) for each in findings],
         "overrides": [{"reason": verdict["accepted"]}] if let_pass else [],
     }

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.manifest import FileEntry, Manifest
+from slipway.components.pusher.model_registry import describe
 from slipway.components.pusher.provenance import (
     collect_provenance,
     read_code,
@@ -15,6 +16,7 @@ from slipway.components.pusher.provenance import (
     read_schema,
     read_verdict,
 )
+from slipway.components.pusher.version_files import sealed
 
 
 def test_provenance_leaves_out_what_is_unknown(monkeypatch):
@@ -144,7 +146,7 @@ def test_a_manifest_is_json_whatever_a_metric_is():
     check = {"metric": "mae", "got": math.inf, "required": "at most 3"}
     verdict = {
         "metrics": {"mae": math.inf, "auc": 0.5},
-        "slices": {"overall": {"mae": math.inf}},
+        "slices": {"overall": {"mae": math.inf, "auc": 0.5}, "cash": {"mae": math.nan}},
         "checks": [check],
     }
     provenance = collect_provenance(
@@ -152,6 +154,32 @@ def test_a_manifest_is_json_whatever_a_metric_is():
     )
     content = Manifest({}, provenance).to_bytes()
     read = json.loads(content, parse_constant=lambda constant: pytest.fail(constant))
-    assert (read["metrics"], read["slices"]) == ({"auc": 0.5}, {"overall": {"mae": None}})
+    assert (read["metrics"], read["slices"]) == ({"auc": 0.5}, {"overall": {"auc": 0.5}})
     assert read["gate"]["checks"] == [{**check, "got": None}]
     assert Manifest.from_bytes(content) is not None
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        {"metrics": {"auc": "high", "loss": 0.5, "rows": 3, "best": True, "none": None, "list": [1]}},
+        {"metrics": ["auc"], "baseline_metrics": 3, "slices": [1]},
+        {"baseline_metrics": {"auc": "x"}, "slices": {"a": {"auc": "x", "loss": 0.5}, "b": 1, "c": {}}},
+        {"reasons": "none", "checks": {"a": 1}, "overrides": 7},
+    ],
+)
+def test_verdict_of_a_gate_of_one_s_own_spoils_no_manifest(verdict):
+    found = collect_provenance(
+        about={},
+        verdict=verdict,
+        data_verdict={"message": 5, "findings": 7},
+        data={},
+        schema={},
+        signatures={},
+    )
+    manifest = Manifest.from_bytes(sealed({"saved_model.pb": FileEntry("0" * 64, 1)}, found)["manifest.json"])
+    assert manifest is not None
+    assert manifest.provenance["gate"].keys() == {"reasons", "checks", "overrides"}
+    assert set(found.get("metrics", {})) <= {"loss", "rows"}
+    assert found.get("slices", {}) in ({}, {"a": {"loss": 0.5}})
+    assert describe(found).partition(",")[0] in ("", "loss 0.5")
