@@ -46,7 +46,7 @@ def find_credentials(what: str) -> Any:
                 hint=f"set it to the key file of a service account; or unset it, then {LOG_IN}",
             ) from error
         raise ComponentError(
-            f"There are no credentials for {what} on this machine.",
+            f"There are no credentials for {what} on this machine{_of_gclouds_file(error)}.",
             hint=f"{LOG_IN}   # or set {_FILE} to the file of a service account",
         ) from error
     except GoogleAuthError as error:
@@ -80,7 +80,7 @@ def _default() -> Any:
     """Return the default credentials.
 
     Raises:
-        GoogleAuthError: there are none, or the file that the variable names holds none.
+        GoogleAuthError: there are none, or the file that the variable names, or gcloud's, holds none.
     """
     import google.auth
     from google.auth.exceptions import DefaultCredentialsError
@@ -88,11 +88,17 @@ def _default() -> Any:
     try:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
     except (OSError, AttributeError, TypeError, ValueError) as error:
-        # google.auth does not check that the variable names a readable file that holds a JSON object.
-        if isinstance(error, DefaultCredentialsError) or not os.environ.get(_FILE):
+        # google.auth does not check that a file, the variable's or gcloud's, is readable and a JSON object.
+        if isinstance(error, DefaultCredentialsError):
             raise
         raise DefaultCredentialsError(f"{type(error).__name__}: {error}") from error
     return credentials
+
+
+def _of_gclouds_file(error: Exception) -> str:
+    """Return that gcloud's file holds none, and why; "" if that is not the reason."""
+    cause = error.__cause__
+    return f": gcloud's file cannot be read ({type(cause).__name__}: {cause})" if cause else ""
 
 
 def _said(error: Exception) -> str:

@@ -65,3 +65,14 @@ def test_page_in_place_of_a_token_is_told(monkeypatch, error):
     monkeypatch.setattr("google.auth.default", lambda scopes: (Credentials(), "p"))
     with pytest.raises(ComponentError, match="Google Cloud, for Cloud Storage, answers with no token"):
         find_credentials("Cloud Storage")
+
+
+def test_damaged_file_of_gcloud_is_no_matter_of_the_network(monkeypatch):
+    def damaged(scopes):
+        raise AttributeError("'list' object has no attribute 'get'")
+
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setattr("google.auth.default", damaged)
+    with pytest.raises(ComponentError, match=r"no credentials for Cloud Storage .* gcloud's file") as no:
+        find_credentials("Cloud Storage")
+    assert "gcloud auth application-default login" in no.value.hint
