@@ -274,7 +274,7 @@ def _added(cells: Floats, counted: Cells) -> Floats:
 
 
 def _prediction_counts(model: ModelTally, place: int) -> PredictionCounts:
-    not_finite, not_told, not_binary, no_class = model.sums["answers"][place].tolist()
+    not_finite, not_told, not_binary, no_class, outside = model.sums["answers"][place].tolist()
     values, sums = model.answers.of_slice(place)
     groups = {
         answer: Group(int(rows), label, label_squared, total)
@@ -292,4 +292,5 @@ def _prediction_counts(model: ModelTally, place: int) -> PredictionCounts:
         not_finite=int(not_finite),
         not_told=int(not_told),
         no_class=int(no_class),
+        outside=int(outside),
     )

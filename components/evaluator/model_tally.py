@@ -10,7 +10,7 @@ from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from slipway.components.evaluator.judged import Judged, with_labels_that_count
 from slipway.components.evaluator.ranking import RankedRows
 from slipway.components.evaluator.request import QUANTILES, RANKS, Request
-from slipway.components.metrics.definitions import CONFUSION, CURVES, METRICS
+from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, METRICS
 from slipway.components.metrics.row_values import HINGES, MEANS, confusion, of_quantiles, one_hot, shares
 from slipway.components.model_gate.prediction_counts import DISTINCT_PREDICTIONS
 from slipway.components.model_gate.trivial_scores import NO_CLASS
@@ -27,6 +27,9 @@ The buckets are finer near 0 and 1, where the predictions of a model of rare eve
 OF_CLASSES = "rows of classes"
 """Name of the sums of the rows of each class."""
 
+_OF_PROBABILITIES = {name for name, metric in BY_CLASS.items() if metric.takes_probabilities}
+_MOST_ROUNDING = 1e-3
+"""How far below 0 or above 1 rounding may put a probability."""
 # What a constant answer scores in them depends on how frequent each class is.
 _COMPARED_BY_CLASS = CURVES | {METRICS["precision"].class_name}
 
@@ -37,7 +40,8 @@ class ModelTally:
     Attributes:
         sums: by metric class, float64 [slices, parts]. The parts of `answers` are the number of rows whose
             answer is not finite, that are left out of `answers` and `cells` otherwise, that are not binary,
-            and whose label is none of the classes. If rows have weights, there are also the sums of the
+            whose label is none of the classes, and whose answer is no probability, though a metric takes
+            some. If rows have weights, there are also the sums of the
             squared weights in each cell of the confusion and in each class of the curve, see `squares_of`.
             With a curve or a precision of several answers a row, `OF_CLASSES` has the weight of the rows of
             each class.
@@ -97,12 +101,17 @@ class ModelTally:
             self.ranked.add(judged.groups, relevance, scores, weights, at)
         if request.answers:
             finite = np.isfinite(answers).all(1)
+            outside = np.zeros(len(labels), bool)
+            if classes & _OF_PROBABILITIES:
+                outside = ((answers < -_MOST_ROUNDING) | (answers > 1 + _MOST_ROUNDING)).any(1)
             if classes & QUANTILES:  # plots and counts use the middle quantile
                 answers = answers[:, [_middle(request.quantiles)]]
                 self.outputs = 1
             # The label of a row that weighs nothing may stand for none.
             counts = np.ones(len(labels), bool) if judged.weights is None else judged.weights != 0
-            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at, counts, finite)
+            self._add_answers(
+                labels.astype(np.float64), answers.astype(np.float64), at, counts, finite, outside
+            )
 
     def has_both(self, place: int) -> bool:
         """Return True if a slice's curve has positives and negatives; call `curve.compact` first."""
@@ -160,7 +169,13 @@ class ModelTally:
             self.replicates.add_to_cells("curve", cells + kind, 2 * COARSE_BUCKETS, factors, samples)
 
     def _add_answers(
-        self, labels: Floats, answers: Floats, at: Memberships, counts: Array, finite: Array
+        self,
+        labels: Floats,
+        answers: Floats,
+        at: Memberships,
+        counts: Array,
+        finite: Array,
+        outside: Array,
     ) -> None:
         rows, slices = at.rows, at.slices
         told = np.zeros(len(answers), bool)
@@ -179,7 +194,7 @@ class ModelTally:
             self.cells.add(slices[kept], cells[rows[kept]], np.ones((int(kept.sum()), 1)))
             is_binary = np.ones(len(answers), bool)
         is_other = counts & finite & ~told & ~has_none
-        flags = np.stack([~finite, is_other, told & ~is_binary, has_none], axis=1)
+        flags = np.stack([~finite, is_other, told & ~is_binary, has_none, counts & finite & outside], axis=1)
         self._add("answers", flags.astype(np.float64), at)
 
 

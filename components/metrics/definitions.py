@@ -128,6 +128,12 @@ class Metric:
         return is_yes_or_no or self.outputs == "classes" or self.trivial in _OF_CLASSES
 
     @property
+    def takes_probabilities(self) -> bool:
+        """Whether it is one of probabilities; of other answers, as logits, it silently computes nonsense."""
+        is_entropy = self.trivial in ("entropy", "binary_entropy") or self.class_name == "KLDivergence"
+        return self.is_curve or self.confusion is not None or is_entropy
+
+    @property
     def is_of_each_class(self) -> bool:
         """Whether answers for several classes are taken as a yes or no for each."""
         return self.outputs is None and (self.is_curve or self.confusion is not None)

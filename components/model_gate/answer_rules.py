@@ -7,7 +7,7 @@ accuracy. The serving check queries a few hundred rows only.
 import math
 from collections.abc import Mapping, Sequence
 
-from slipway.components.metrics.definitions import output_of
+from slipway.components.metrics.definitions import metric_of, output_of, plain_name
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.verdict import OVERALL, Check
 
@@ -95,4 +95,36 @@ def answer_checks(not_finite: Mapping[str, int], rows: float) -> list[Check]:
         )
         for output, many in sorted(not_finite.items())
         if many
+    ]
+
+
+def probability_checks(metrics: Sequence[str], outside: Mapping[str, int], rows: float) -> list[Check]:
+    """Return a failed check for each output with answers below 0 or above 1 and metrics of probabilities.
+
+    Such answers are logits, of a model whose last layer has no sigmoid or softmax: an accuracy then takes a
+    logit above one half for a yes, an area takes all above 1 for equal, and so does who is answered.
+
+    Args:
+        metrics: names in `metrics.METRICS`.
+        outside: by output, the number of rows with such an answer; the only output has the name "".
+        rows: rows of the eval split.
+    """
+    of_outputs: dict[str, list[str]] = {}
+    for name in metrics:
+        if metric_of(name).takes_probabilities:
+            of_outputs.setdefault(output_of(name), []).append(plain_name(name))
+    return [
+        Check(
+            metric=f"output {output}" if output else "model",
+            slice=OVERALL,
+            required=f"probabilities, 0 to 1, for {', '.join(of_outputs[output])}",
+            got=None,
+            baseline=None,
+            passed=False,
+            found=f"answers below 0 or above 1 to {many:,} of {rows:,.0f} rows",
+            note="let its last layer end in a sigmoid or a softmax, with a loss without from_logits=True; or "
+            "name metrics of numbers",
+        )
+        for output, many in sorted(outside.items())
+        if many and output in of_outputs
     ]

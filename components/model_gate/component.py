@@ -22,7 +22,12 @@ from slipway.components.data_profile.profile import (
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.finite_json import finite, finite_numbers
-from slipway.components.model_gate.answer_rules import answer_checks, finite_checks, measured_checks
+from slipway.components.model_gate.answer_rules import (
+    answer_checks,
+    finite_checks,
+    measured_checks,
+    probability_checks,
+)
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.metric_bounds import intervals
@@ -101,6 +106,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     )
     more_checks += measured_checks(metrics, slices) + finite_checks(metrics, overall)
     more_checks += answer_checks(evaluated.not_finite, overall.rows)
+    more_checks += probability_checks(metrics, evaluated.outside, overall.rows)
     more_checks += quantile_checks(metrics, overall)
     report: Any = _read_json(f"{serving.uri}/report.json") if serving else {}
     if serving:

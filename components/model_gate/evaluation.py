@@ -31,6 +31,8 @@ class Evaluation:
             the evaluation holds none.
         not_finite: by output, the number of rows to which the candidate answers NaN or infinity; the only
             output has the name "".
+        outside: the same, the number of rows with an answer that is no probability, though a metric takes
+            some.
         spreads: slice name -> metric -> how far chance moves the candidate's value.
         difference_spreads: the same for candidate minus baseline on the same rows.
         columns: slice name -> the columns that define it, as `a, b`.
@@ -40,6 +42,7 @@ class Evaluation:
     baseline: dict[str, dict[str, float]]
     answers: dict[str, PlainCounts] = field(default_factory=dict)
     not_finite: dict[str, int] = field(default_factory=dict)
+    outside: dict[str, int] = field(default_factory=dict)
     spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
@@ -92,6 +95,7 @@ def read_evaluation(uri: str) -> Evaluation:
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     answers: dict[str, PlainCounts] = {}
     not_finite: dict[str, int] = {}
+    outside: dict[str, int] = {}
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     columns: dict[str, str] = {}
     for record in tfma.load_metrics(uri):
@@ -104,6 +108,7 @@ def read_evaluation(uri: str) -> Evaluation:
                 counts: PlainCounts = json.loads(entry.value.bytes_value)
                 if name == CANDIDATE:
                     not_finite[output_of(metric)] = counts["not_finite"]
+                    outside[output_of(metric)] = counts.get("outside", 0)
                 if metric == PREDICTION_COUNTS:
                     answers[name] = counts
             if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
@@ -120,6 +125,7 @@ def read_evaluation(uri: str) -> Evaluation:
         by_model[BASELINE],
         answers,
         not_finite,
+        outside,
         spreads=spreads[False],
         difference_spreads=spreads[True],
         columns=columns,

@@ -30,10 +30,12 @@ Kind = Literal["binary", "classes", "numbers"]
 class PlainCounts(TypedDict, total=False):
     """`PredictionCounts` as JSON, at most a few thousand numbers; empty if nothing was counted.
 
-    Without `kind`, only `not_finite` is told, and `rows` is 0.
+    Without `kind`, only `not_finite` and `outside` are told, and `rows` is 0.
 
     Attributes:
         rows: number of counted rows; `not_finite`: number of rows with a prediction that is NaN or infinite.
+        outside: number of rows with a prediction below 0 or above 1, if there are any and a metric takes
+            probabilities.
         cells: for the kind `classes`, entries [label, prediction, rows]; `left_out`: number of rows in the
             cells beyond `CELLS`; `no_class`: number of rows whose label is none of the classes, if there are
             any; they are not among `rows`.
@@ -47,6 +49,7 @@ class PlainCounts(TypedDict, total=False):
     kind: Kind
     rows: int
     not_finite: int
+    outside: int
     cells: list[list[int]]
     left_out: int
     no_class: int
@@ -96,6 +99,7 @@ class PredictionCounts:
         not_told: number of rows that fit neither form, such as several classes at once.
         no_class: for a model with one output per class, number of rows with the label -1, which the labels'
             vocabulary does not hold.
+        outside: number of rows with a prediction that is no probability, though a metric takes some.
     """
 
     groups: dict[float, Group] = field(default_factory=dict)
@@ -105,6 +109,7 @@ class PredictionCounts:
     not_finite: int = 0
     not_told: int = 0
     no_class: int = 0
+    outside: int = 0
 
     def add(self, label: Sequence[float], prediction: Sequence[float], *, weight: float = 1.0) -> None:
         """Count one row.
@@ -147,6 +152,7 @@ class PredictionCounts:
         self.not_finite += other.not_finite
         self.not_told += other.not_told
         self.no_class += other.no_class
+        self.outside += other.outside
         self._bound()
 
     def _put(self, prediction: float, group: Group) -> None:
@@ -168,7 +174,8 @@ class PredictionCounts:
     def to_json(self) -> PlainCounts:
         """Return plain data; unless rows were counted and all fit the same form, only what is not finite."""
         if self.not_told or bool(self.cells) == bool(self.groups):
-            return {"rows": 0, "not_finite": self.not_finite} if self.not_finite else {}
+            outside: PlainCounts = {"outside": self.outside} if self.outside else {}
+            return {"rows": 0, "not_finite": self.not_finite, **outside} if self.not_finite or outside else {}
         if self.cells:
             fullest = sorted(self.cells.items(), key=lambda cell: (-cell[1], cell[0]))
             told: PlainCounts = {
@@ -192,6 +199,8 @@ class PredictionCounts:
                 ],
             }
             rows = sum(group.rows for group in self.groups.values())
+        if self.outside:
+            told["outside"] = self.outside
         return {**told, "rows": rows, "not_finite": self.not_finite}
 
     def _by_class(self) -> list[list[int]]:

@@ -85,6 +85,25 @@ def test_rows_answered_by_nan_are_counted_if_a_metric_has_no_place_for_them():
     assert counted(request("binary_accuracy"), judged).lost == 0
 
 
+@pytest.mark.parametrize(
+    ("metric", "outside"),
+    [("auc", 2), ("binary_accuracy", 2), ("kl_divergence", 2), ("mean_squared_error", 0)],
+)
+def test_answers_that_are_no_probability_are_counted_if_a_metric_takes_some(metric, outside):
+    """Such as logits; rounding puts a probability a little above 1."""
+    answers = np.array([-0.5, 1.000001, 7.0, 9.0])
+    model = counted(request(metric, answers=True), of_rows(answers=answers, weights=np.array([1, 1, 1, 0.0])))
+    assert model.sums["answers"][0, 4] == outside
+
+
+def test_logits_of_classes_are_counted_too():
+    asked = request("sparse_categorical_crossentropy", answers=True)
+    answers = np.array([[0.1, 0.9], [-2.0, 3.0], [0.5, 0.5], [1.0, 0.0]])
+    assert counted(asked, Judged(LABELS[:, None], answers)).sums["answers"][0, 4] == 1
+    asked = request("sparse_categorical_accuracy", answers=True)
+    assert counted(asked, Judged(LABELS[:, None], answers)).sums["answers"][0, 4] == 0
+
+
 @pytest.mark.parametrize("lost", [np.nan, np.inf])
 def test_quantile_that_is_not_finite_is_counted_though_plots_use_the_middle_one(lost):
     """With an upper quantile of infinity every label is covered."""

@@ -4,7 +4,12 @@ import math
 
 import pytest
 
-from slipway.components.model_gate.answer_rules import answer_checks, finite_checks, measured_checks
+from slipway.components.model_gate.answer_rules import (
+    answer_checks,
+    finite_checks,
+    measured_checks,
+    probability_checks,
+)
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.trivial_scores import LabelStatistics
 from slipway.components.model_gate.verdict import conclude
@@ -82,3 +87,17 @@ def test_infinite_metric_refuses_the_model_though_it_has_no_threshold():
         "(a label or an answer is infinite, or has no logarithm: check what preprocessing_fn makes of the "
         "label, and what the model answers)"
     )
+
+
+def test_logits_refuse_the_model_where_a_metric_takes_probabilities():
+    [check] = probability_checks(["auc", "mean_squared_error", "binary_accuracy"], {"": 4000}, 5000.0)
+    assert check.stops
+    assert check.reason == (
+        "model answers below 0 or above 1 to 4,000 of 5,000 rows, needs probabilities, 0 to 1, for auc, "
+        "binary_accuracy (let its last layer end in a sigmoid or a softmax, with a loss without "
+        "from_logits=True; or name metrics of numbers)"
+    )
+    [check] = probability_checks(["tip/auc", "fare/mean_squared_error"], {"tip": 1, "fare": 9}, 9.0)
+    assert check.metric == "output tip"
+    assert probability_checks(["sparse_categorical_accuracy"], {"": 4000}, 5000.0) == []
+    assert probability_checks(["auc"], {"": 0}, 5000.0) == []

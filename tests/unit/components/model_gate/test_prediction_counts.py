@@ -114,3 +114,11 @@ def test_a_matrix_of_many_classes_is_cut_and_the_rest_is_counted():
     # Of the classes nothing is cut: their rows, the right ones, and how often they are the answer.
     assert told["by_class"] == [*([k, 60, 1, 42] for k in range(41)), [41, 50, 1, 42]]
     assert told["more_classes"] == 0
+
+
+def test_answers_that_are_no_probability_are_told_whatever_else_is():
+    counts = PredictionCounts(outside=3)
+    assert counts.to_json() == {"rows": 0, "not_finite": 0, "outside": 3}
+    counts.add([1.0], [0.5])
+    counts.merge(PredictionCounts(outside=1))
+    assert (counts.to_json()["rows"], counts.to_json()["outside"]) == (1, 4)
