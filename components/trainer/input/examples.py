@@ -24,6 +24,7 @@ from slipway.components.trainer.input.plan import (
 from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.input.weights import require_weights_on_both_sides
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.early_stopping import require_both_classes
 from slipway.components.trainer.loss_labels import LabelRange
 
 _LOOKED_AT_TOGETHER_ROWS = 4096
@@ -150,11 +151,19 @@ class CachedExamples:
         """Return the examples to train on, and those held out for `train.early_stopping`.
 
         Raises:
-            ComponentError: in one of the two no row weighs anything.
+            ComponentError: in one of the two no row weighs anything; or the held out ones are of one class,
+                and the metric tells two apart.
         """
-        parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
-        if (weight := self._job.weight) is not None:
-            require_weights_on_both_sides(self._rows.column(weight), parts[1].numbers, name=weight)
+        job, rows = self._job, self._rows
+        parts = arrays.held_out(rows, share=job.early_stopping.share, seed=job.seed)
+        held = parts[1].numbers
+        if job.weight is not None:
+            weights = rows.column(job.weight)
+            require_weights_on_both_sides(weights, held, name=job.weight)
+            held = held[weights.reshape(-1)[held] != 0]
+        if isinstance(job.label, str) and job.label_shapes[job.label] == (1,):
+            labels = rows.column(job.label)[held].reshape(-1)
+            require_both_classes(labels, name=job.label, metric=job.checkpoint.best_metric)
         train, held = (CachedExamples(part, self._job, self._devices) for part in parts)
         return train, held
 
@@ -180,7 +189,7 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
 
     Raises:
         ComponentError: as for `open_examples`; or the training may stop early, but its rows are streamed, so
-            none can be held out, or none of these weighs anything.
+            none can be held out, or what is held out could measure nothing.
     """
     train = open_examples(job.train_files, job, devices, split="train")
     if job.early_stopping.patience is None:

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings, known_metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,29 @@ def require_best(best: Best | None, settings: CheckpointSettings, *, patience: i
             f"{_by(patience)} goes by it",
             hint="look for infinite values in the rows that it is measured on, or name another metric",
         )
+
+
+def require_both_classes(labels: npt.NDArray[Any], *, name: str, metric: str) -> None:
+    """Reject rows held out for early stopping that are all of one class, where the metric tells two apart.
+
+    Keras' area, recall and the like are then 0 in each epoch: the first one would be the best.
+
+    Args:
+        labels: of the rows that are held out and weigh something.
+        name: of the label.
+        metric: `checkpoint.best_metric`.
+
+    Raises:
+        ComponentError: they are.
+    """
+    known = known_metric(metric)
+    if known is None or not known.needs_both_classes or len(np.unique(labels)) != 1:
+        return
+    raise ComponentError(
+        f"{name} is {labels.flat[0]:g} in each of the {len(labels):,} rows that train.early_stopping holds "
+        f"out, and train.checkpoint.best_metric ({metric}) tells two classes apart",
+        hint="raise train.early_stopping.share, or set train.checkpoint.best_metric to val_loss",
+    )
 
 
 def _by(patience: int | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from slipway.components.errors import ComponentError
-from slipway.components.metrics.definitions import METRICS
+from slipway.components.metrics.definitions import METRICS, Metric
 from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
@@ -23,18 +23,31 @@ _SHORT = {
 _NUMBER = re.compile(r"_\d+$")
 
 
-def goal_of(metric: str) -> Goal | None:
-    """Return whether a lower or a higher metric of a training is better; None if it is not known.
+def known_metric(metric: str) -> Metric | None:
+    """Return what is known of a metric of a training; None: nothing.
 
     Args:
         metric: by Keras' name, such as val_loss or val_auc; val_OUTPUT_auc of one of several outputs, and
             val_auc_1 of the second such metric.
     """
     name = metric.removeprefix("val_")
+    ends = (_SHORT.get(end, end) for end in (name, *_ends(name)))
+    return next((METRICS[end] for end in ends if end in METRICS), None)
+
+
+def _ends(name: str) -> list[str]:
     plain = _NUMBER.sub("", name)
-    ends = [plain[place:] for place in range(len(plain)) if place == 0 or plain[place - 1] == "_"]
-    known = next((METRICS[each] for end in (name, *ends) if (each := _SHORT.get(end, end)) in METRICS), None)
-    is_loss = known is None and ends[-1] == "loss"
+    return [plain[place:] for place in range(len(plain)) if place == 0 or plain[place - 1] == "_"]
+
+
+def goal_of(metric: str) -> Goal | None:
+    """Return whether a lower or a higher metric of a training is better; None if it is not known.
+
+    Args:
+        metric: as for `known_metric`.
+    """
+    known = known_metric(metric)
+    is_loss = known is None and _ends(metric.removeprefix("val_"))[-1] == "loss"
     better = "lower" if is_loss else known.better if known else None
     goals: dict[str | None, Goal] = {"lower": "min", "higher": "max"}
     return goals.get(better)

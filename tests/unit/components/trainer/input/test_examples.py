@@ -9,6 +9,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.input_cache import InputSettings
 
 pytestmark = [
@@ -152,3 +154,18 @@ def test_tpu_evaluates_batches_of_one_shape_only(opened, cache):
     assert [len(label) for _, label in found.evaluation()] == [16, 16, 16]
     found, _ = opened(cache=cache)
     assert [len(label) for _, label in found.evaluation()] == [16, 16, 16, 2]
+
+
+@pytest.mark.parametrize("cache", ["memory", "file"])
+def test_rows_held_out_must_be_able_to_measure_the_metric(opened, cache):
+    from slipway.components.trainer.input.examples import CachedExamples
+
+    found, job = opened(cache=cache)
+    job = replace(job, early_stopping=EarlyStoppingSettings(patience=1, share=0.01))
+    train, held = CachedExamples(found._rows, job, CPU).held_out()
+    assert (train.count, held.count) == (ROWS - 1, 1)
+    by_area = replace(job, checkpoint=CheckpointSettings(best_metric="val_auc"))
+    with pytest.raises(
+        ComponentError, match=r"y is \d+ in each of the 1 rows that train.early_stopping holds"
+    ):
+        CachedExamples(found._rows, by_area, CPU).held_out()

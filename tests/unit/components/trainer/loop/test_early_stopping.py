@@ -1,9 +1,15 @@
 """The best epoch so far, and when a training stops after it."""
 
+import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.loop.early_stopping import Best, best_so_far, stops_early
+from slipway.components.trainer.loop.early_stopping import (
+    Best,
+    best_so_far,
+    require_both_classes,
+    stops_early,
+)
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 
 SETTINGS = CheckpointSettings(best_metric="val_loss")
@@ -52,3 +58,26 @@ def test_metric_that_is_not_measured_is_refused_only_where_something_goes_by_it(
         ComponentError, match=rf"\(val_loss\) is not measured, and {key} goes by it; there are loss, auc$"
     ):
         best_so_far(THIRD, metrics, settings, patience=patience, epoch=4, step=40)
+
+
+@pytest.mark.parametrize(
+    ("labels", "metric", "is_refused"),
+    [
+        ([0, 0, 0], "val_auc", True),
+        ([1, 1], "val_recall_1", True),
+        ([0, 1, 0], "val_auc", False),
+        ([0, 0, 0], "val_loss", False),
+        ([0, 0, 0], "val_binary_accuracy", False),
+        ([0, 0, 0], "val_mine", False),
+    ],
+)
+def test_rows_of_one_class_measure_nothing_that_tells_two_apart(labels, metric, is_refused):
+    values = np.array(labels, np.float32)
+    if not is_refused:
+        require_both_classes(values, name="tip", metric=metric)
+        return
+    with pytest.raises(
+        ComponentError, match=f"tip is {labels[0]} in each of the {len(labels)} rows"
+    ) as refused:
+        require_both_classes(values, name="tip", metric=metric)
+    assert "train.early_stopping.share" in refused.value.hint
