@@ -21,7 +21,7 @@ from slipway.components.data_profile.profile import (
 )
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
-from slipway.components.finite_json import finite, finite_numbers
+from slipway.components.finite_json import finite
 from slipway.components.model_gate.answer_rules import (
     answer_checks,
     finite_checks,
@@ -29,7 +29,7 @@ from slipway.components.model_gate.answer_rules import (
     probability_checks,
 )
 from slipway.components.model_gate.evaluation import read_evaluation
-from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.measured import Measured, told
 from slipway.components.model_gate.metric_bounds import intervals
 from slipway.components.model_gate.quantile_rules import quantile_checks
 from slipway.components.model_gate.reference_model_rules import reference_checks
@@ -133,7 +133,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     )
     document = {
         **verdict.to_json(),
-        "slices": {name: finite_numbers(each.defined) for name, each in slices.items()},
+        "slices": {name: told(each, overall=overall) for name, each in slices.items()},
         "intervals": {name: intervals(each) for name, each in slices.items()},
         "telling_rows": {name: each.effective_rows for name, each in slices.items() if each.has_weights},
         "min_slice_rows": min_slice_rows,

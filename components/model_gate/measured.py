@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from slipway.components.finite_json import finite_numbers
 from slipway.components.metrics.definitions import METRICS, is_of_groups, output_of, plain_name
 from slipway.components.model_gate.interval_formulas import Spread
 from slipway.components.model_gate.trivial_scores import LabelStatistics
@@ -98,6 +99,16 @@ def is_empty(metric: str, at: Measured, *, overall: Measured) -> bool:
         return not at.labels_of_outputs
     known = overall.of_output(output_of(metric)).labels
     return known is not None and at.of_output(output_of(metric)).labels is None
+
+
+def told(at: Measured, *, overall: Measured) -> dict[str, float]:
+    """Return the candidate's metrics to tell of a slice: those that mean something, and are finite.
+
+    Args:
+        at, overall: as for `is_empty`. An area without a row that counts is 0, as if it were the worst.
+    """
+    counted = {name: value for name, value in at.defined.items() if not is_empty(name, at, overall=overall)}
+    return finite_numbers(counted)
 
 
 def _says_nothing(name: str, labels: LabelStatistics) -> bool:

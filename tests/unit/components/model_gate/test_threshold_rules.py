@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from slipway.components.model_gate.interval_formulas import Spread
-from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.measured import Measured, told
 from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial_scores import LabelStatistics
 from slipway.components.model_gate.verdict import Check, conclude
@@ -500,3 +500,13 @@ def test_a_number_that_json_does_not_have_is_told_in_words():
     assert found.reasons == ("mean_absolute_error inf, needs at most 3",)
     assert (found.metrics, found.baseline_metrics) == ({}, {})
     json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_area_of_a_slice_in_which_no_row_counts_is_not_told():
+    overall = measured({"auc": 0.9})
+    weightless = Measured({"example_count": 40.0, "auc": 0.0, "gain": 2.0}, {}, None)
+    assert told(weightless, overall=overall) == {"example_count": 40.0, "gain": 2.0}
+    assert told(weightless, overall=Measured({}, {}, None)) == weightless.metrics, (
+        "labels are not known at all"
+    )
+    assert told(overall, overall=overall) == overall.metrics
