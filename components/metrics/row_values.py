@@ -111,6 +111,7 @@ def _accuracy(labels: Array, answers: Array) -> Array:
 
 
 def _binary_crossentropy(labels: Array, answers: Array) -> Array:
+    shares(labels)  # of -1, say, the formula gives a loss that may be negative
     answers = _clip(answers, np.float32(1) - _EPSILON)
     found = labels * np.log(answers + _EPSILON) + (1 - labels) * np.log(1 - answers + _EPSILON)
     return -found.mean(1)

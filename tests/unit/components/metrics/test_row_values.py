@@ -123,3 +123,5 @@ def test_label_that_is_no_share_cannot_be_counted_as_a_positive(label):
         ComponentError, match=f"a label of the eval split is {label:g}, and a metric that counts"
     ):
         shares(np.array([[1.0], [label]]))
+    with pytest.raises(ComponentError, match=f"is {label:g}, and a metric that counts positives needs"):
+        MEANS["BinaryCrossentropy"](np.array([[1.0], [label]]), np.array([[0.5], [0.5]]))
