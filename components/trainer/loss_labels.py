@@ -176,6 +176,23 @@ def hinged_outputs(model: Any, label: Label) -> frozenset[str]:
     return frozenset(each.output for each in _compared(model, label) if each.loss in _HINGES)
 
 
+def words_of_logits(model: Any, label: Label) -> str:
+    """Return what to tell of outputs whose loss takes logits, which the model then answers; "" if none does.
+
+    Args:
+        model: compiled and built.
+        label: see `labels`.
+    """
+    if not (found := [each.output for each in _compared(model, label) if each.settings.get("from_logits")]):
+        return ""
+    named = f" ({', '.join(found)})" if any(found) else ""
+    return (
+        f"the loss takes logits{named}: the gate refuses a model that answers them where a metric takes "
+        "probabilities; a last layer with a sigmoid or a softmax, and a loss without from_logits=True, train "
+        "the same"
+    )
+
+
 def _require_numbers(compared: _Compared, split: str, found: LabelRange) -> None:
     if math.isfinite(found.least) and math.isfinite(found.greatest):
         return

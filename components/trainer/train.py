@@ -161,6 +161,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         hinged_outputs,
         require_equal_shapes,
         require_labels,
+        words_of_logits,
     )
     from slipway.components.trainer.unsaved_state import UnsavedState
 
@@ -189,6 +190,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
         require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
+        if words := words_of_logits(model, job.label):
+            emit("note", message=words)
     facts: Facts = {
         "devices": devices.words,
         "input": examples.words,

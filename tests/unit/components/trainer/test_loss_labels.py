@@ -13,6 +13,7 @@ from slipway.components.trainer.loss_labels import (
     hinged_outputs,
     require_equal_shapes,
     require_labels,
+    words_of_logits,
 )
 
 pytestmark = [
@@ -235,3 +236,12 @@ def test_a_number_must_be_finite_in_every_split(values, told):
             else contextlib.nullcontext()
         ):
             require_labels(compiled("mse", units=1), "y", splits, "my.build_model")
+
+
+def test_a_loss_that_takes_logits_is_told():
+    import keras
+
+    of_logits = keras.losses.BinaryCrossentropy(from_logits=True)
+    assert words_of_logits(compiled(of_logits, units=1), "y").startswith("the loss takes logits: the gate")
+    for loss in (keras.losses.BinaryCrossentropy(), "mse", None):
+        assert words_of_logits(compiled(loss, units=1), "y") == ""
