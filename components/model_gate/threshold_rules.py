@@ -192,7 +192,7 @@ def _against_baseline(metric: str, limits: Threshold, name: str, at: Measured) -
     required = f"{word} {limit:.4g} (baseline {baseline:.4g} {sign} {allowed:g})"
     if got is None or got != got:
         return [(required, False, "")]
-    if limits.confidence is None:
+    if limits.confidence is None or math.isinf(baseline):  # which no chance makes finite
         passed = (got >= limit if falls else got <= limit) or math.isclose(got, limit, rel_tol=_ROUNDING)
         return [(required, passed, "")]
     low, high = difference_bounds(metric, at, limits.confidence)

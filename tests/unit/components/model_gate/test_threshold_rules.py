@@ -510,3 +510,11 @@ def test_area_of_a_slice_in_which_no_row_counts_is_not_told():
         "labels are not known at all"
     )
     assert told(overall, overall=overall) == overall.metrics
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_finite_error_is_no_rise_above_a_baseline_s_infinite_one(confidence):
+    name = "mean_squared_logarithmic_error"
+    limits = {name: Threshold(max_rise=0.1, confidence=confidence)}
+    assert judge(limits, {name: 0.3}, {name: math.inf}).blessed
+    assert not judge(limits, {name: math.inf}, {name: 0.3}).blessed
