@@ -164,7 +164,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     answer = replace(answer, findings=found)
     _write(answer, verdict.uri)
     if not answer.passed:
-        told = {**answer.to_json(), "reference_folder": then.folder}
+        told = finite({**answer.to_json(), "reference_folder": then.folder})
         raise GateStopError(answer.message, verdict=told)
     keep_profile(
         statistics.uri, f"{verdict.uri}/statistics", Profile(digest, now_s, answer.label_score, rows)
