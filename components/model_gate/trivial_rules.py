@@ -171,6 +171,8 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     note = ""
     if got is not None and metric.is_better(got, than=value) and not passed:
         note = f"its {end} bound is {bound:.4g} with {at.rows_in_words}; more rows in the eval split help"
+    elif got == 0 and metric.class_name == "Accuracy":
+        note = "it counts answers that are equal to the label; of probabilities name binary_accuracy"
     return Check(name, OVERALL, f"{side} {value:.4g} ({answer})", got, None, passed, note=note)
 
 

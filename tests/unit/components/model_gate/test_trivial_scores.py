@@ -714,3 +714,14 @@ def test_rows_of_several_labels_are_worth_no_more_than_there_are():
     at = Measured({"example_count": 100.0}, {}, of_five)
     assert of_five.rows == 400
     assert (at.effective_rows, at.rows_in_words) == (80, "100 rows, worth 80 by their weights")
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_told"),
+    [("accuracy", True), ("binary_accuracy", False), ("sparse_categorical_accuracy", False)],
+)
+def test_an_accuracy_that_probabilities_cannot_have_names_the_one_that_they_can(metric, is_told):
+    at = Measured({"example_count": TAXI.rows, metric: 0.0}, {}, TAXI)
+    [check], _ = trivial_checks([metric], {}, at, beat="one")
+    assert not check.passed
+    assert ("of probabilities name binary_accuracy" in check.note) == is_told
