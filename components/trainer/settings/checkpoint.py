@@ -47,7 +47,7 @@ def goal_of(metric: str) -> Goal | None:
         metric: as for `known_metric`.
     """
     known = known_metric(metric)
-    is_loss = known is None and _ends(metric.removeprefix("val_"))[-1] == "loss"
+    is_loss = known is None and _ends(metric.removeprefix("val_"))[-1:] == ["loss"]
     better = "lower" if is_loss else known.better if known else None
     goals: dict[str | None, Goal] = {"lower": "min", "higher": "max"}
     return goals.get(better)

@@ -59,3 +59,7 @@ def test_a_value_that_is_not_finite_is_never_the_best(value, goal):
     assert not settings.is_better(value, None)
     assert not settings.is_better(value, 0.5)
     assert settings.is_better(0.5, None)
+
+
+def test_nothing_is_known_of_a_metric_without_a_name():
+    assert goal_of("val_") is None
