@@ -149,6 +149,8 @@ def require_labels(
 def classes_of_codes(model: Any, label: Label) -> dict[str, int]:
     """Return how many classes each output has whose loss takes every label for the code of a class.
 
+    Of a yes or no these are 2: Keras' area and recall take a label of -1 for a yes.
+
     Args:
         model: compiled and built.
         label: see `labels`.
@@ -156,11 +158,15 @@ def classes_of_codes(model: Any, label: Label) -> dict[str, int]:
     Returns:
         By the name of the output; "" for the only one.
     """
-    return {
-        each.output: each.shape[-1]
-        for each in _compared(model, label)
-        if each.loss == _OF_CODES and each.shape and each.shape[-1] is not None and _is_plain(each.settings)
-    }
+    found: dict[str, int] = {}
+    for each in _compared(model, label):
+        if each.loss in _OF_A_YES:
+            found[each.output] = 2
+        elif (
+            each.loss == _OF_CODES and each.shape and each.shape[-1] is not None and _is_plain(each.settings)
+        ):
+            found[each.output] = each.shape[-1]
+    return found
 
 
 def hinged_outputs(model: Any, label: Label) -> frozenset[str]:

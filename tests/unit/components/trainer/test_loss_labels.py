@@ -208,6 +208,7 @@ def test_outputs_whose_labels_are_codes_are_known_with_their_classes():
     model.compile(loss={"a": "mse", "b": "sparse_categorical_crossentropy"})
     assert classes_of_codes(model, {"a": "y", "b": "z"}) == {"b": 4}
     assert classes_of_codes(compiled("sparse_categorical_crossentropy"), "y") == {"": 3}
+    assert classes_of_codes(compiled("binary_crossentropy", units=1), "y") == {"": 2}
     ignored = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
     assert classes_of_codes(compiled(ignored), "y") == classes_of_codes(compiled("mse"), "y") == {}
 
