@@ -114,9 +114,8 @@ class Loops:
     @functools.cached_property
     def _callers(self) -> dict[str, list[tuple[str, int]]]:
         """What calls each computation that is reached, and how often each time, in the order of the calls."""
-        callers: dict[str, list[tuple[str, int]]] = {}
         left = [self._entry] if self._entry in self._computations else []
-        callers.update((name, []) for name in left)
+        callers: dict[str, list[tuple[str, int]]] = {name: [] for name in left}
         while left:
             name = left.pop(0)
             for called, turns in self._called(self._computations[name]):
