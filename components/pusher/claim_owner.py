@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 from pathlib import Path
 
 
@@ -18,9 +19,17 @@ def is_gone(mark: str) -> bool:
 
 
 def _machine() -> str:
-    """Identify one boot of one machine with one namespace of process ids (a container has its own)."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-    return hashlib.sha256(f"{boot}{Path('/proc/self/ns/pid').readlink()}".encode()).hexdigest()[:16]
+    """Identify one boot of one machine with one namespace of process ids (a container has its own).
+
+    Where the kernel does not tell, as in a sandbox such as gVisor, each answer is another machine: then no
+    process is known to have ended.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        namespace = Path("/proc/self/ns/pid").readlink()
+    except OSError:
+        return secrets.token_hex(8)
+    return hashlib.sha256(f"{boot}{namespace}".encode()).hexdigest()[:16]
 
 
 def _started(pid: int) -> str:

@@ -18,7 +18,6 @@ REASONS = {
         "slipway.components.pusher.artifact_folder",
         "slipway.components.pusher.google_folder",
         "slipway.components.pusher.model_lock",
-        "slipway.components.pusher.claim_owner",
         "slipway.components.pusher.publish_to_bucket",
         "slipway.components.pusher.vertex_endpoint",
         "slipway.components.trainer.remote.vertex",
