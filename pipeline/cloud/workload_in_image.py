@@ -294,7 +294,8 @@ def _refuse_code_here(config: WorkloadConfig, image: Image) -> None:
     }
     for key, path in named.items():
         for file in files_imported(path, root=image.root) if path else ():
-            if image.path_of(file) is None:
+            # A link to a folder has the files of that folder.
+            if image.path_of(file) is None and image.path_of(file.resolve()) is None:
                 raise _not_in_image(key, str(file))
 
 
