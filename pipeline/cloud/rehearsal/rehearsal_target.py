@@ -136,6 +136,13 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
             "or a store with S3's API.",
             hint="name s3:// or minio://BUCKET/PATH, or leave --root out",
         )
+    own = (request.workload_run.settings.cloud.root or "").rstrip("/")
+    if root is not None and speaks_s3(own) and bucket_and_path(own) == bucket_and_path(root.rstrip("/")):
+        raise UsageError(
+            f"--root {root}: is cloud.root, where real runs look for the model that was blessed last, and would "
+            "find that of the rehearsal.",
+            hint=f"name another, such as {own}-rehearsals, or leave --root out",
+        )
     # Checked now, because the compiled job runs Beam and the training on this machine.
     check_machines(request.workload_run.settings)
 
