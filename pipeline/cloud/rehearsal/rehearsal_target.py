@@ -139,8 +139,8 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
     own = (request.workload_run.settings.cloud.root or "").rstrip("/")
     if root is not None and speaks_s3(own) and bucket_and_path(own) == bucket_and_path(root.rstrip("/")):
         raise UsageError(
-            f"--root {root}: is cloud.root, where real runs look for the model that was blessed last, and would "
-            "find that of the rehearsal.",
+            f"--root {root}: is cloud.root, where real runs look for the model that was blessed last, and "
+            "would find that of the rehearsal.",
             hint=f"name another, such as {own}-rehearsals, or leave --root out",
         )
     # Checked now, because the compiled job runs Beam and the training on this machine.

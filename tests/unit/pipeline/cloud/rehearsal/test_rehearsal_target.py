@@ -74,7 +74,7 @@ def test_kubeflow_takes_a_root_that_its_launcher_carries_and_keeps_checkpoints_t
 @pytest.mark.parametrize("root", ["s3://bucket/x", "minio://bucket/x/"])
 def test_kubeflow_s_records_of_a_rehearsal_are_not_where_real_runs_look(target, root):
     own = ("cloud.service=kubeflow", "cloud.root=s3://bucket/x")
-    with pytest.raises(UsageError, match="is cloud.root, where real runs look") as refused:
+    with pytest.raises(UsageError, match=r"is cloud\.root, where real runs look") as refused:
         target(*own, root=root, service=ServiceName.KUBEFLOW)
     assert refused.value.hint.startswith("name another, such as s3://bucket/x-rehearsals")
     assert target(*own, root="s3://bucket/y", service=ServiceName.KUBEFLOW).root == "s3://bucket/y"
