@@ -154,20 +154,6 @@ def test_span_that_the_schedule_has_run_itself_is_not_run_again(google, vertex, 
     assert capsys.readouterr().err.count(note) == 1
 
 
-@pytest.mark.parametrize(("profile", "is_run"), [("", True), ("other", True), ("prod", False)])
-def test_span_that_a_schedule_of_another_profile_has_run_is_run(
-    google, vertex, job, back_fill, profile, is_run
-):
-    from slipway.pipeline.config.cloud_services import ScheduleConfig
-
-    labelled = {**job, "labels": {**job["labels"], "slipway_profile": profile}}
-    made = vertex.create_schedule(labelled, name="taxi", when=ScheduleConfig(cron="0 3 * * *"))
-    started_by(google, vertex, made, "taxi-20270101", 20819, "PIPELINE_STATE_SUCCEEDED")
-    google.lives = [DONE]
-    assert back_fill("2027-01-01", "2027-01-01", SOURCE) == 0
-    assert ("taxi-prod-back-fill-20270101" in google.jobs) == is_run
-
-
 def test_another_name_runs_the_spans_again(google, back_fill):
     google.lives = [DONE]
     assert back_fill("7", "7", "data.source=gs://my-bucket/{SPAN}/*.csv") == 0

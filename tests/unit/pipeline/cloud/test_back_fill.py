@@ -1,9 +1,13 @@
 """The ids of a back-fill's runs. What it starts and follows is in tests/integration/cloud."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from slipway.pipeline.cloud.back_fill import span_read, span_run_id
-from slipway.pipeline.cloud.services.service import JobState, TaskState
+from slipway.pipeline.cloud.back_fill import _Backfill, span_read, span_run_id
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
+from slipway.pipeline.cloud.services.service import JobState, Schedule, Submitted, TaskState
 from slipway.pipeline.cloud.services.vertex_request import job_id
 from slipway.pipeline.errors import UsageError
 
@@ -46,3 +50,24 @@ def test_span_of_a_run_is_what_its_ingest_has_read(task, properties, span):
     examples = {"uri": "gs://b/e", "type": "Examples", "properties": properties}
     tasks = (TaskState("DataGate", "waiting"), TaskState(task, "complete", outputs={"examples": [examples]}))
     assert span_read(JobState("running", tasks=tasks)) == span
+
+
+@pytest.mark.parametrize(
+    ("chosen", "known"), [("prod", {None: 1, "prod": 1}), (None, {None: 1, "": 1})], ids=["prod", "none"]
+)
+def test_runs_of_a_schedule_of_another_profile_are_none_of_the_back_fill_s(chosen, known):
+    """Of a schedule that was made before runs were labelled, the profile is not known."""
+    examples = {"uri": "gs://b/e", "type": "Examples", "properties": {"span": 7}}
+    tasks = (TaskState("Ingest", "complete", outputs={"examples": [examples]}),)
+    schedule = Schedule(id="1", name="taxi", state="active", cron="", next_run=None, link="")
+    for profile in (None, "", "prod", "dev"):
+        run = (Submitted("r", "link"), JobState("complete", tasks=tasks, profile=profile))
+        service = SimpleNamespace(
+            schedules=lambda: [schedule], scheduled_runs=lambda of, workload, run=run: [run]
+        )
+        config = SimpleNamespace(
+            name="taxi", cloud=SimpleNamespace(schedule=SimpleNamespace(max_concurrent_runs=1))
+        )
+        choice = CloudChoice(Path("taxi"), (), chosen)
+        found = _Backfill(choice, service, SimpleNamespace(config=config), "taxi", [7])._scheduled
+        assert len(found) == known.get(profile, 0), profile
