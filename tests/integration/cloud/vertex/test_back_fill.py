@@ -141,6 +141,8 @@ def test_span_that_the_schedule_has_run_itself_is_not_run_again(google, vertex, 
         ]
     ):
         started_by(google, vertex, schedule, f"taxi-2027010{n}", span, state)
+    started_by(google, vertex, schedules[0], "taxi-dev", 20821, "PIPELINE_STATE_SUCCEEDED")
+    google.jobs["taxi-dev"].labels["slipway_profile"] = "dev"  # made with another profile
     google.lives = [DONE]
     assert back_fill("2027-01-01", "2027-01-03", SOURCE) == 0
     assert "2027-01-01: has already run, https://console" in capsys.readouterr().err
