@@ -34,21 +34,8 @@ def find_credentials(what: str) -> Any:
             credentials = _default()
         credentials.refresh(Request())
     except DefaultCredentialsError as error:
-        if named := os.environ.get(_FILE):
-            if may_be_key(named):
-                raise ComponentError(
-                    f"{_FILE} does not hold the path of a file, so there are no credentials for {what}.",
-                    hint="write the service account's key into a file, and set the variable to its path; or "
-                    f"unset it, then {LOG_IN}",
-                ) from None  # Google's error repeats it
-            raise ComponentError(
-                f"{_FILE} names {named}, which gives no credentials for {what}: {_said(error)}",
-                hint=f"set it to the key file of a service account; or unset it, then {LOG_IN}",
-            ) from error
-        raise ComponentError(
-            f"There are no credentials for {what} on this machine{_of_gclouds_file(error)}.",
-            hint=f"{LOG_IN}   # or set {_FILE} to the file of a service account",
-        ) from error
+        is_key = may_be_key(os.environ.get(_FILE, ""))
+        raise no_credentials(what, error) from (None if is_key else error)  # Google's error repeats it
     except GoogleAuthError as error:
         if said := certificate_refused(error):
             raise ComponentError(
@@ -69,6 +56,31 @@ def find_credentials(what: str) -> Any:
             hint="check a proxy (https_proxy), and log in where the network asks for it",
         ) from error
     return credentials
+
+
+def no_credentials(what: str, error: Exception) -> ComponentError:
+    """Return the error for credentials of which there are none, or which cannot be read.
+
+    Args:
+        what: the service that needs them.
+        error: of google.auth, which may repeat a key that stands in the variable: this one does not.
+    """
+    named = os.environ.get(_FILE)
+    if named and may_be_key(named):
+        return ComponentError(
+            f"{_FILE} does not hold the path of a file, so there are no credentials for {what}.",
+            hint="write the service account's key into a file, and set the variable to its path; or "
+            f"unset it, then {LOG_IN}",
+        )
+    if named:
+        return ComponentError(
+            f"{_FILE} names {named}, which gives no credentials for {what}: {_said(error)}",
+            hint=f"set it to the key file of a service account; or unset it, then {LOG_IN}",
+        )
+    return ComponentError(
+        f"There are no credentials for {what} on this machine{_of_gclouds_file(error)}.",
+        hint=f"{LOG_IN}   # or set {_FILE} to the file of a service account",
+    )
 
 
 def may_be_key(named: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway.components.errors import ComponentError
+from slipway.components.google_credentials import no_credentials
 from slipway.components.google_retries import odd_answers_as_errors
 from slipway.components.pusher.manifest import opened
 from slipway.components.pusher.stored_folder import (
@@ -285,5 +286,7 @@ def _client() -> Any:
     try:
         # The project only matters for creating or listing buckets.
         return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
-    except DefaultCredentialsError:  # not chained: it repeats the variable, which may hold the key itself
-        raise ComponentError("There are no credentials for Cloud Storage.", hint=_LOG_IN) from None
+    except (DefaultCredentialsError, AttributeError, OSError, TypeError, ValueError) as error:
+        # Not chained: it may repeat the variable, which may hold the key itself. google.auth does not check
+        # that a file of credentials is readable and a JSON object.
+        raise no_credentials("Cloud Storage", error) from None

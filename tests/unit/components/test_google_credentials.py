@@ -76,3 +76,13 @@ def test_damaged_file_of_gcloud_is_no_matter_of_the_network(monkeypatch):
     with pytest.raises(ComponentError, match=r"no credentials for Cloud Storage .* gcloud's file") as no:
         find_credentials("Cloud Storage")
     assert "gcloud auth application-default login" in no.value.hint
+
+
+def test_file_of_credentials_that_is_no_object_is_told_by_those_who_open_a_bucket(monkeypatch, tmp_path):
+    pytest.importorskip("google.cloud.storage")
+    from slipway.components.pusher.google_folder import Folder
+
+    (tmp_path / "key.json").write_text("[]")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+    with pytest.raises(ComponentError, match=r"key\.json, which gives no credentials for Cloud Storage"):
+        Folder("gs://bucket/models")
