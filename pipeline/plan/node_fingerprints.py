@@ -5,6 +5,7 @@ import csv
 import glob
 import hashlib
 import json
+import os
 import shutil
 import sys
 import time
@@ -288,7 +289,10 @@ def _shown(name: str) -> str:
 
 
 def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> Closure:
-    modules = [Path(text).absolute() for text in node.code if text.endswith(".py") and Path(text).is_file()]
+    # Of a workload, paths start at the project's folder as well.
+    named = (Path.cwd() / text for text in node.code if text.endswith(".py"))
+    of_project = (roots[0] / text for text in node.code if text.endswith(".py"))
+    modules = [path for path in dict.fromkeys((*named, *of_project)) if os.path.isfile(path)]  # noqa: PTH113  (False for a long text)
     files = [path for path in map(Path, node.files) if path.is_file()]
     found = data_digests([*modules, *files], base=roots[0], memo=memo)
     dotted = [text for text in node.code if not text.endswith(".py")]

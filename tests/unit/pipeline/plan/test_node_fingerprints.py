@@ -213,6 +213,20 @@ def test_package_with_damaged_metadata_hides_no_other(tmp_path, monkeypatch, met
     assert node_fingerprints._version.__wrapped__("odd") == ""
 
 
+@pytest.mark.parametrize("where", [".", "elsewhere"])
+def test_python_file_that_a_parameter_names_counts_from_any_folder(tmp_path, monkeypatch, where):
+    for name, text in (("tools/grid.py", "from steps import step\n"), ("tools/steps.py", "step = 1\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / where).mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / where)
+    parts = parts_of(Node("Trainer", "Trainer", (), code=("tools/grid.py", "x" * 5000 + ".py")), tmp_path)
+    assert {name for name in parts if name.startswith("code:")} == {
+        "code:tools/grid.py",
+        "code:tools/steps.py",
+    }
+
+
 def test_package_that_user_code_imports_counts_in_the_interpreter_that_trains(tmp_path):
     (tmp_path / "mine.py").write_text("import light_boost\n", "utf-8")
     python = tmp_path / "venv/bin/python"
