@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord, Training, Verdict
-from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary
+from slipway.pipeline.screen.wording import DONE_BEFORE, metrics_line, rollback_line, summary
 from slipway.pipeline.terminal.durations import seconds
 
 COUNT = "example_count"
@@ -158,13 +158,10 @@ def is_better(name: str, change: float) -> bool | None:
 
 
 def _run_facts(record: RunRecord) -> list[Fact]:
-    counts = [
-        f"{sum(n.state == state for n in record.nodes)} {word}"
-        for state, word in (
-            ("complete", "ran"), ("cached", "cached"), ("failed", "failed"), ("skipped", "skipped"),
-        )
-        if any(n.state == state for n in record.nodes)
-    ]  # fmt: skip
+    # The time is that of the last attempt, so what was done before it is counted by itself.
+    words = ["done before" if node.why == DONE_BEFORE else node.state for node in record.nodes]
+    told = {"complete": "ran", **{each: each for each in ("done before", "cached", "failed", "skipped")}}
+    counts = [f"{words.count(state)} {word}" for state, word in told.items() if state in words]
     facts = [Fact("wall time", seconds(record.wall_s), ", ".join(counts))]
     if record.pushed:
         facts.append(Fact("pushed version", str(record.pushed["version"]), str(record.pushed["path"])))

@@ -11,7 +11,9 @@ import pytest
 from slipway.pipeline.commands import report as pages
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.report.page import write_page
+from slipway.pipeline.report.page_head import head
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
+from slipway.pipeline.screen.wording import DONE_BEFORE
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -126,6 +128,19 @@ def test_the_headline_leaves_the_path_to_its_tile(report_run, tmp_path):
 
     assert "<h1>Pushed: taxi version 7</h1>" in page
     assert page.count("/srv/serving/taxi/7") == 1
+
+
+def test_what_was_done_before_a_run_was_resumed_did_not_run_in_its_time(tmp_path):
+    states = [
+        ("A", "complete", DONE_BEFORE),
+        ("B", "complete", ""),
+        ("C", "skipped", ""),
+        ("D", "cached", ""),
+    ]
+    nodes = [NodeRecord(name, state=state, why=why) for name, state, why in states]
+    record = RunRecord("run", "taxi", state="complete", nodes=nodes, wall_s=3.0, output=tmp_path)
+    [wall] = [fact for fact in head(record).facts if fact.name == "wall time"]
+    assert (wall.value, wall.note) == ("3.0 s", "1 ran, 1 done before, 1 cached, 1 skipped")
 
 
 def test_a_killed_run_is_not_called_done(report_run, tmp_path):
