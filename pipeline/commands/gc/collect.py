@@ -151,8 +151,14 @@ class _Places:
         return {path for uri in uris for path in self.of(uri)}
 
     def exists(self, uri: str) -> bool:
-        """Return True if the URI still exists; one that is not on this machine counts as existing."""
-        return "://" in uri or any(path.exists() for path in self.of(uri))
+        """Return True if the URI still exists, or if that cannot be known.
+
+        It cannot of one that is not on this machine, and of one elsewhere without the folder that held it: a
+        disk may not be mounted.
+        """
+        paths = self.of(uri)
+        is_known = any(path.is_relative_to(self.output) or path.parent.is_dir() for path in paths)
+        return not is_known or any(path.exists() for path in paths)
 
 
 def _checkpoint_folders(runs: Iterable[RunRecord]) -> set[str]:

@@ -275,6 +275,17 @@ def test_run_whose_version_is_still_served_is_kept(folder):
     assert (folder.path / "serving" / "taxi" / "0").is_dir()
 
 
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_version_on_a_disk_that_is_not_mounted_counts_as_served(folder, tmp_path, is_mounted):
+    share = tmp_path / "share/taxi"
+    pushed = folder.run(0, pushed={"version": "1", "path": str(share / "1")})
+    folder.run(1, seed=1)
+    share.parent.mkdir()  # where it is mounted
+    if is_mounted:
+        (share / "2").mkdir(parents=True)
+    assert (pushed.run_id in collect(folder.path, keep=1).kept) is not is_mounted
+
+
 def test_version_pushed_to_another_machine_counts_as_served(folder):
     served = folder.run(0, pushed={"version": "1", "path": "gs://bucket/taxi/1"})
     folder.run(1, seed=1)
