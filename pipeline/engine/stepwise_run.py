@@ -73,10 +73,10 @@ def begin(
     """
     began = time.monotonic()
     history = History(request.output)
-    run_id = history.new_run_id()
-    with working(request.output, request.workload, run_id=run_id, in_steps=True):
+    with working(request.output, request.workload, run_id="step begin", in_steps=True):
         check_store(request.output / "metadata.db")
-        record = history.new_run(request.workload, request.recorded, run_id=run_id)
+        # With an id from now on: it may have waited for runs, after which it has to sort.
+        record = history.new_run(request.workload, request.recorded)
         record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
         history.save(record)
         display.begins(record)

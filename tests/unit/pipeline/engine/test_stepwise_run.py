@@ -1,19 +1,21 @@
 """A step that meets another process at work, which it can be tried again after."""
 
 import fcntl
+from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
 from slipway.pipeline.engine import stepwise_run
-from slipway.pipeline.engine.stepwise_run import finish, run_node
+from slipway.pipeline.engine.stepwise_run import begin, finish, run_node
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.runs import lock
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, write_json
+from slipway.pipeline.runs.run_target import NOTHING
 from slipway.pipeline.screen.display import RunDisplay
 
 
@@ -36,6 +38,26 @@ def test_a_step_that_another_process_keeps_waiting_may_be_tried_again(tmp_path, 
             with pytest.raises(PipelineError, match="is in use by another run") as refused:
                 finish(record.run_id, output=tmp_path, display=RunDisplay())
             assert refused.value.exit_code == FAILED
+
+
+def test_a_run_in_steps_sorts_after_the_runs_that_it_waited_for(tmp_path, monkeypatch):
+    """The latest run decides which model and which data the next ones are compared with."""
+    history = History(tmp_path)
+
+    @contextmanager
+    def working(*_, **__):
+        waited_for.append(history.new_run("taxi").run_id)
+        yield
+
+    monkeypatch.setattr(stepwise_run, "working", working)
+    monkeypatch.setattr(stepwise_run, "known_plan", Mock())
+    monkeypatch.setattr(stepwise_run, "is_all_known", lambda *_: True)
+    request, waited_for = (
+        SimpleNamespace(output=tmp_path, workload="taxi", recorded=NOTHING, overrides={}),
+        [],
+    )
+    for _ in range(8):
+        assert begin(request, display=RunDisplay()).run_id > waited_for[-1]
 
 
 @pytest.mark.parametrize("name", ["latest", "the start of its id", "its id"])
