@@ -88,7 +88,8 @@ def retired_blessings(output: Path, workload: str) -> frozenset[str]:
 def show_baseline(workload: str, output: Path) -> Baseline:
     """Return the current baseline, from the runs' records only: models blessed elsewhere are unknown."""
     retired = retired_blessings(output, workload)
-    blessed = blessed_runs(History(output).runs(), workload=workload, retired=retired)
+    history = History(output)
+    blessed = blessed_runs(history.runs(), workload=workload, retired=retired, late=history.late_runs())
     return Baseline(workload, next(blessed, None), tuple(_changes(output, workload)))
 
 

@@ -124,12 +124,23 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         statistics = _makers(graph, "ExampleStatistics")
         data = prints[statistics[0]].key if statistics else ""
         reference = reference_key(
-            history.runs(), workload=graph.name, data=data, wanted=wanted, retired=retired
+            history.runs(),
+            workload=graph.name,
+            data=data,
+            wanted=wanted,
+            retired=retired,
+            late=history.late_runs(),
         )
         prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     if any(node.finds_baseline for node in graph.nodes):
         candidate = joined({name: prints[name].key for name in _makers(graph, "Model")})
-        baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
+        baseline = baseline_key(
+            history.runs(),
+            workload=graph.name,
+            candidate=candidate,
+            retired=retired,
+            late=history.late_runs(),
+        )
         prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()

@@ -1,6 +1,6 @@
 """Finds the run whose model is the baseline, and computes the keys for resolvers' fingerprints. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slipway.pipeline.runs.record import RunRecord
 
@@ -12,7 +12,11 @@ def blessings_of(run: RunRecord) -> set[str]:
 
 
 def blessed_runs(
-    runs: Iterable[RunRecord], *, workload: str, retired: Collection[str] = ()
+    runs: Iterable[RunRecord],
+    *,
+    workload: str,
+    retired: Collection[str] = (),
+    late: Sequence[RunRecord] = (),
 ) -> Iterator[RunRecord]:
     """Yield the runs that blessed a model which may be a baseline; the first one's model is the baseline.
 
@@ -22,17 +26,23 @@ def blessed_runs(
     Args:
         runs: the newest first; read no further than needed.
         retired: URIs of blessings that a user has retired.
+        late: those of the runs that may have made their models after later runs, see `History.late_runs`.
     """
-    own = (run for run in runs if run.workload == workload and _has_blessed(run))
-    return _latest_made_first(run for run in own if blessings_of(run).isdisjoint(retired))
+
+    def own(found: Iterable[RunRecord]) -> Iterator[RunRecord]:
+        blessed = (run for run in found if run.workload == workload and _has_blessed(run))
+        return (run for run in blessed if blessings_of(run).isdisjoint(retired))
+
+    known = {run.run_id for run in late}
+    return _latest_made_first((run for run in own(runs) if run.run_id not in known), late=own(late))
 
 
-def _latest_made_first(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
-    held: list[RunRecord] = []
+def _latest_made_first(runs: Iterable[RunRecord], *, late: Iterable[RunRecord]) -> Iterator[RunRecord]:
+    held = list(late)
     for run in runs:
         held.append(run)
         makers = [node for node in run.nodes if node.makes("Model")]
-        if any(node.state != "cached" for node in makers):  # all earlier runs have older models
+        if any(node.state != "cached" for node in makers):  # all earlier runs that are not late have older
             made = _last_execution(run)
             yield from _by_model([each for each in held if _last_execution(each) >= made])
             held = [each for each in held if _last_execution(each) < made]
@@ -63,7 +73,12 @@ def _has_blessed(run: RunRecord) -> bool:
 
 
 def baseline_key(
-    runs: Iterable[RunRecord], *, workload: str, candidate: str, retired: Collection[str] = ()
+    runs: Iterable[RunRecord],
+    *,
+    workload: str,
+    candidate: str,
+    retired: Collection[str] = (),
+    late: Sequence[RunRecord] = (),
 ) -> str:
     """Return what the latest blessed model depends on, for the fingerprint of the resolver that looks it up.
 
@@ -75,13 +90,13 @@ def baseline_key(
 
     Args:
         runs: the newest first; read no further than needed.
-        workload, retired: as in `blessed_runs`.
+        workload, retired, late: as in `blessed_runs`.
         candidate: the current `joined` keys of the nodes that make models.
 
     Returns:
         The keys of the nodes that made models in that model's run; `none` if no other was ever blessed.
     """
-    for run in blessed_runs(runs, workload=workload, retired=retired):
+    for run in blessed_runs(runs, workload=workload, retired=retired, late=late):
         key = key_of_models(run)
         if key and key != candidate:
             return key
@@ -97,6 +112,7 @@ def reference_key(
     data: str,
     wanted: str = "passed",
     retired: Collection[str] = (),
+    late: Sequence[RunRecord] = (),
 ) -> str:
     """Return what a gate's reference data depends on, for the fingerprint of the resolver that looks it up.
 
@@ -107,13 +123,13 @@ def reference_key(
         data: the current key of the node that makes the statistics.
         wanted: `passed`: the data that passed its gate last; `span N`: that of the span; `blessed`: the
             data of the last blessed model.
-        retired: URIs of blessings that a user has retired; used for `blessed` only.
+        retired, late: as in `blessed_runs`; used for `blessed` only.
 
     Returns:
         The key of the statistics of that data; `none` if there is no other.
     """
     if wanted == "blessed":
-        found = blessed_runs(runs, workload=workload, retired=retired)
+        found = blessed_runs(runs, workload=workload, retired=retired, late=late)
     else:
         found = (run for run in runs if run.workload == workload and _has_passed(run, wanted))
     for run in found:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -136,6 +136,24 @@ class History:
             record = self._read(self._runs / name / "run.json", leave_out)
             if record is not None:
                 yield record
+
+    def late_runs(self) -> list[RunRecord]:
+        """Return the runs, the newest first, that went on after a later one had begun.
+
+        A run that was resumed, or whose steps were taken again, may have made a newer model than later runs.
+        The times of the records tell which to look at, so that few are read.
+        """
+        found = (self._read(self._runs / name / "run.json", ()) for name in self._changed_late())
+        return [record for record in found if record is not None and (record.resumed or record.in_steps)]
+
+    def _changed_late(self) -> Iterator[str]:
+        names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
+        for later, name in pairwise(sorted(filter(parts_of, names), reverse=True)):
+            begun = parts_of(later)
+            with contextlib.suppress(OSError):
+                changed_s = os.stat(self._runs / name / "run.json").st_mtime  # noqa: PTH116
+                if begun is not None and changed_s > begun[0].timestamp():
+                    yield name
 
     def latest_runs(self, workload: str, *, limit: int) -> Iterator[RunRecord]:
         """Return up to `limit` newest runs of one pipeline.

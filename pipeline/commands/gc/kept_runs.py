@@ -89,7 +89,9 @@ def _baselines(runs: Iterable[RunRecord], workload: str, retired: Collection[str
     blessed again.
     """
     seen: set[str] = set()
-    blessed = list(blessed_runs(runs, workload=workload, retired=retired))
+    every = list(runs)
+    late = [run for run in every if run.resumed or run.in_steps]  # perhaps; here, all have been read
+    blessed = list(blessed_runs(every, workload=workload, retired=retired, late=late))
     if blessed:
         yield max(blessed, key=_made_by)
     for run in blessed:

@@ -55,6 +55,18 @@ def test_earlier_model_that_is_blessed_again_does_not_replace_a_later_one():
     assert [run.run_id for run in blessed_runs(runs, workload="taxi")] == ["4", "2", "5", "3", "1"]
 
 
+@pytest.mark.parametrize(("execution_id", "expected"), [(30, "a"), (10, "b")])
+def test_model_of_a_run_that_was_resumed_after_a_later_one_is_the_latest_if_it_was_made_last(
+    execution_id, expected
+):
+    resumed, later = made(blessed_run("1", "a"), execution_id), made(blessed_run("2", "b"), 20)
+    first = made(blessed_run("0", "0"), 5)
+    runs = [later, resumed, first]
+    assert baseline_key(runs, workload="taxi", candidate="me", late=[resumed]) == expected
+    found = [run.run_id for run in blessed_runs(runs, workload="taxi", late=[resumed])]
+    assert found == (["1", "2", "0"] if expected == "a" else ["2", "1", "0"])
+
+
 def test_runs_before_the_one_that_made_the_latest_model_are_not_read():
     runs = iter([made(blessed_run("3", "a"), 5, state="cached"), made(blessed_run("2", "b"), 15), None])
     assert baseline_key(runs, workload="taxi", candidate="me") == "b"

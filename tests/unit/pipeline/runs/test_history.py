@@ -1,5 +1,8 @@
 """What an output folder remembers."""
 
+import os
+from datetime import UTC, datetime
+
 import pytest
 
 from slipway.pipeline.errors import UsageError
@@ -46,6 +49,20 @@ def test_latest_run_is_found_without_a_name_and_by_the_start_of_its_id(history):
     record = finished(history)
     assert history.find(None).run_id == record.run_id
     assert history.find(record.run_id[:-1]).run_id == record.run_id
+
+
+def test_runs_that_went_on_after_a_later_one_had_begun_are_late(history):
+    """A run that was merely written again, such as by a copy, is not."""
+    begun_s, records = 1_795_000_000, []
+    for number, (resumed, in_steps) in enumerate([(1, False), (0, True), (0, False), (1, False), (0, False)]):
+        time = datetime.fromtimestamp(begun_s + 60 * number, UTC).strftime("%Y%m%d-%H%M%S")
+        records.append(history.new_run("taxi", run_id=f"{time}-0000"))
+        records[-1].resumed, records[-1].in_steps = resumed, in_steps
+        history.save(records[-1])
+    after = [500, 500, 500, 190, 500]  # in seconds; the fourth run ended before the fifth began
+    for record, changed_s in zip(records, after, strict=True):
+        os.utime(record.folder / "run.json", times=(0, begun_s + changed_s))
+    assert [run.run_id for run in history.late_runs()] == [records[1].run_id, records[0].run_id]
 
 
 def test_no_more_records_are_read_than_are_asked_for(history, monkeypatch):
