@@ -119,27 +119,18 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     baseline = reference = ""
     own = {node.id: _own_parts(node, request, history) for node in graph.nodes}
     prints = fingerprint_nodes(graph, own, baseline=baseline)
-    retired = retired_blessings(request.output, graph.name)
+    retired, late = retired_blessings(request.output, graph.name), history.late_runs()
     for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
         statistics = _makers(graph, "ExampleStatistics")
         data = prints[statistics[0]].key if statistics else ""
         reference = reference_key(
-            history.runs(),
-            workload=graph.name,
-            data=data,
-            wanted=wanted,
-            retired=retired,
-            late=history.late_runs(),
+            history.runs(), workload=graph.name, data=data, wanted=wanted, retired=retired, late=late
         )
         prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     if any(node.finds_baseline for node in graph.nodes):
         candidate = joined({name: prints[name].key for name in _makers(graph, "Model")})
         baseline = baseline_key(
-            history.runs(),
-            workload=graph.name,
-            candidate=candidate,
-            retired=retired,
-            late=history.late_runs(),
+            history.runs(), workload=graph.name, candidate=candidate, retired=retired, late=late
         )
         prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)

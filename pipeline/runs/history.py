@@ -16,7 +16,7 @@ from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
-from slipway.pipeline.runs.run_id import new_run_id, parts_of
+from slipway.pipeline.runs.run_id import begin_of_id, new_run_id, parts_of
 from slipway.pipeline.runs.run_target import NOTHING, RecordedRequest
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.terminal.invocation import command
@@ -148,11 +148,11 @@ class History:
 
     def _changed_late(self) -> Iterator[str]:
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
-        for later, name in pairwise(sorted(filter(parts_of, names), reverse=True)):
-            begun = parts_of(later)
+        for later, name in pairwise(sorted(names, reverse=True)):
             with contextlib.suppress(OSError):
-                changed_s = os.stat(self._runs / name / "run.json").st_mtime  # noqa: PTH116
-                if begun is not None and changed_s > begun[0].timestamp():
+                changed_s = os.stat(f"{self._runs}/{name}/run.json").st_mtime  # noqa: PTH116  (thousands)
+                # As text, as ids sort by the time at which the runs began.
+                if begin_of_id(changed_s) > later:
                     yield name
 
     def latest_runs(self, workload: str, *, limit: int) -> Iterator[RunRecord]:

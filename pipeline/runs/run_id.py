@@ -3,6 +3,7 @@
 import contextlib
 import re
 import secrets
+import time
 from datetime import UTC, datetime, timedelta
 
 # A run's id: its time, and a hexadecimal number that distinguishes runs within one second.
@@ -27,6 +28,15 @@ def new_run_id(*, after: str = "") -> str:
         begun, number = (last[0], higher) if higher <= _LAST else (last[0] + timedelta(seconds=1), number)
         now = begun.strftime(_TIME)
     return f"{now}-{number:04x}"
+
+
+def begin_of_id(at_s: float) -> str:
+    """Return the text that an id begins with of a run that begins then; it sorts before all of these.
+
+    Args:
+        at_s: seconds since 1970.
+    """
+    return time.strftime(_TIME, time.gmtime(at_s))
 
 
 def parts_of(run_id: str) -> tuple[datetime, int] | None:

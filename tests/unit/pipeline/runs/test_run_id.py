@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slipway.pipeline.runs.run_id import new_run_id, parts_of
+from slipway.pipeline.runs.run_id import begin_of_id, new_run_id, parts_of
 
 
 def test_id_after_the_last_of_a_second_has_the_next_second():
@@ -15,6 +15,11 @@ def test_id_after_one_of_a_clock_that_was_fast_has_its_second_and_a_higher_numbe
     made = new_run_id(after="20990101-235959-abcd")
     assert made.startswith("20990101-235959-")
     assert made > "20990101-235959-abcd"
+
+
+def test_begin_of_an_id_sorts_before_the_ids_of_its_second():
+    at_s = datetime(2099, 1, 1, 23, 59, 59, tzinfo=UTC).timestamp()
+    assert "20990101-235958-ffff" < begin_of_id(at_s + 0.9) < "20990101-235959-0000"
 
 
 def test_parts_are_the_time_and_the_number():
