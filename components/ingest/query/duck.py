@@ -12,7 +12,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from slipway.components.ingest.query.file_views import Files, create_view, literal, quoted, text
+from slipway.components.ingest.query.file_views import (
+    Files,
+    alike_names,
+    check_names,
+    create_view,
+    literal,
+    quoted,
+    text,
+)
 from slipway.components.ingest.query.parquet_parts import write_parts
 from slipway.components.ingest.query.stoppable import stoppable
 from slipway.components.ingest.query.tables import QueryError
@@ -117,6 +125,7 @@ def write_rows(
     duckdb = _duckdb()
     try:
         with _session(relations, spill) as session:
+            _check_names(session, relations)
             schema, rows, parts = stoppable(
                 lambda: _write(session, query, values, folder), stop=session.interrupt
             )
@@ -189,6 +198,18 @@ def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation
             create_view(session, name, relation)
         else:
             session.register(name, relation)
+
+
+def _check_names(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation]) -> None:
+    """Check that no table has two columns that are one in SQL."""
+    for table, relation in relations.items():
+        if isinstance(relation, Files):
+            check_names(session.table(table).columns, table, relation)
+            continue
+        names = [name.lower() for name in relation.schema.names]
+        for name, plain in zip(relation.schema.names, names, strict=True):
+            if names.count(plain) > 1:
+                raise alike_names(table, "it", name)
 
 
 def _one_select(statements: "Sequence[duckdb.Statement]") -> "duckdb.Statement":

@@ -3,7 +3,7 @@
 import json
 import mmap
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,8 @@ _CSV_TYPES_BUT_WHOLE = "'DOUBLE', 'VARCHAR'"
 # DuckDB reads 0x10 as 16 and 0b10 as 2, as a whole number and as no fraction.
 _CODE = re.compile(rb"0[xXbB]")
 _COMPRESSED = (".gz", ".zst")
+_NUMBERED = re.compile(r"(.+)_\d+", re.DOTALL)
+_HEAD_BYTES = 1 << 18
 # A column's type is one that fits all files: by default, DuckDB takes the first file's type, and rounds.
 _ALL = "union_by_name=true, hive_partitioning={hive}"
 _READERS: Mapping[FileKind, str] = {
@@ -183,6 +185,49 @@ def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files)
                 f"one of them has {', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
                 hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
             )
+
+
+def check_names(columns: Sequence[str], table: str, files: Files) -> None:
+    """Check that all columns of a table have the names that its first file has.
+
+    SQL takes names that differ in case only for one, and DuckDB numbers the second: `a` would be column `A`.
+    The keys of JSON Lines, which are not all in the first line, are not checked.
+
+    Raises:
+        QueryError: one has been numbered.
+    """
+    if files.kind == "jsonl":
+        return
+    path, there = files.paths[0], {name.lower() for name in columns}
+    written = _written_names(path, files.kind)
+    for name in columns:
+        found = _NUMBERED.fullmatch(name)
+        is_folder = files.is_hive and f"/{name}=" in str(path)
+        if found and found[1].lower() in there and name not in written and not is_folder:
+            raise alike_names(table, path.name, found[1])
+
+
+def alike_names(table: str, where: str, name: str) -> QueryError:
+    """Return the error for a table with two columns of a name, or of names that differ in case only."""
+    return QueryError(
+        f"data.tables.{table}: {where} has two columns {name!r}, in small or capital letters, which are one "
+        "in SQL",
+        hint="rename one of them",
+    )
+
+
+def _written_names(path: Path, kind: FileKind) -> Collection[str]:
+    """Return the names of a Parquet file's columns; of a CSV, the line that holds them."""
+    # Imported here because they need Arrow, and a plan whose rows are kept does not.
+    import pyarrow.parquet as pq
+
+    from slipway.components.ingest.blocks import InputFile
+    from slipway.components.ingest.compression import Stream
+
+    if kind == "parquet":
+        return frozenset(pq.read_schema(path).names)
+    head = Stream(InputFile(path.name, path)).read(_HEAD_BYTES).partition(b"\n")[0]
+    return head.decode(errors="replace").replace('""', '"')
 
 
 def _source(

@@ -5,6 +5,7 @@ import gzip
 import json
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -49,6 +50,28 @@ def test_in_a_csv_codes_are_no_numbers(ask, tmp_path, content, rows, is_compress
     file.write_bytes(gzip.compress(content.encode()) if is_compressed else content.encode())
     kept = ask("FROM t", t=Files("csv", [file]))[1]
     assert {name: [row[name] for row in kept] for name in kept[0]} == rows
+
+
+def test_names_that_differ_in_case_only_are_refused(ask, tmp_path):
+    """DuckDB calls the second a_1, and takes a for A."""
+    both, apart = {"A": [1], "a": [2]}, {"a": [1], "a_1": [2]}
+    for name, columns in (("both", both), ("apart", apart)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+        (tmp_path / f"{name}.csv").write_text(",".join(columns) + "\n1,2\n")
+    for kind in ("parquet", "csv"):
+        with pytest.raises(
+            QueryError, match=rf"both\.{kind} has two columns 'a', in small or capital letters"
+        ):
+            ask("SELECT a FROM t", t=Files(kind, [tmp_path / f"both.{kind}"]))
+        assert ask("FROM t", t=Files(kind, [tmp_path / f"apart.{kind}"]))[1] == [{"a": 1, "a_1": 2}]
+    with pytest.raises(QueryError, match="it has two columns 'A'"):
+        ask("SELECT a FROM t", t=ds.dataset(pa.table(both)))
+
+
+def test_names_of_a_query_may_differ_in_case_only(ask, tmp_path):
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "t.parquet")
+    rows = ask('SELECT n AS "A", n + 1 AS "a" FROM t', t=Files("parquet", [tmp_path / "t.parquet"]))[1]
+    assert rows == [{"A": 1, "a": 2}]
 
 
 def test_an_empty_csv_has_no_codes(tmp_path):
