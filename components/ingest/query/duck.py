@@ -201,7 +201,7 @@ def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation
 
 
 def _check_names(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation]) -> None:
-    """Check that no table has two columns that are one in SQL."""
+    """Check that no table has two columns that are one in SQL, since their names differ in case only."""
     for table, relation in relations.items():
         if isinstance(relation, Files):
             check_names(session.table(table).columns, table, relation)

@@ -203,12 +203,13 @@ def check_names(columns: Sequence[str], table: str, files: Files) -> None:
     for name in columns:
         found = _NUMBERED.fullmatch(name)
         is_folder = files.is_hive and f"/{name}=" in str(path)
-        if found and found[1].lower() in there and name not in written and not is_folder:
+        is_other = found and found[1].lower() in there and found[1] not in columns  # else it is there twice
+        if found and is_other and name not in written and not is_folder:
             raise alike_names(table, path.name, found[1])
 
 
 def alike_names(table: str, where: str, name: str) -> QueryError:
-    """Return the error for a table with two columns of a name, or of names that differ in case only."""
+    """Return the error for a table with columns whose names differ in case only."""
     return QueryError(
         f"data.tables.{table}: {where} has two columns {name!r}, in small or capital letters, which are one "
         "in SQL",

@@ -64,6 +64,8 @@ def test_names_that_differ_in_case_only_are_refused(ask, tmp_path):
         ):
             ask("SELECT a FROM t", t=Files(kind, [tmp_path / f"both.{kind}"]))
         assert ask("FROM t", t=Files(kind, [tmp_path / f"apart.{kind}"]))[1] == [{"a": 1, "a_1": 2}]
+    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    assert ask("FROM t", t=Files("csv", [tmp_path / "twice.csv"]))[1] == [{"a": 1, "a_1": 2}]
     with pytest.raises(QueryError, match="it has two columns 'A'"):
         ask("SELECT a FROM t", t=ds.dataset(pa.table(both)))
 
