@@ -201,7 +201,8 @@ def _read(
         return schema.empty_table()
     try:
         if file.suffix == PARQUET:
-            table = pq.read_table(file, columns=list(types)).select(list(types))
+            # Else a folder COLUMN=VALUE above the file would be a column, beside one of its own of that name.
+            table = pq.read_table(file, columns=list(types), partitioning=None).select(list(types))
             return checked((table if only is None else table.take(only)).cast(schema))
         data = file.read_bytes()
         data = data[: data.rfind(b"\n") + 1]

@@ -118,6 +118,15 @@ def test_times_of_other_servers_are_read(tmp_path, unit):
     assert read_requests(Logs.of(tmp_path), KINDS, 7).at_ms.tolist() == [1_795_305_600_123] * 2
 
 
+def test_parquet_below_a_folder_that_is_named_like_a_column_is_read(tmp_path):
+    folder = tmp_path / "logged_version=7"
+    folder.mkdir()
+    at = ["2026-11-22T00:00:00+00:00"]
+    rows = {"logged_at": at * 2, "logged_version": [7, 8], "fare": [1.0, 2.0]}
+    pq.write_table(pa.table(rows), folder / "a.parquet")
+    assert read_requests(Logs.of(folder), KINDS, 7).table["fare"].to_pylist() == [1.0]
+
+
 @pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet"])
 def test_file_that_is_removed_meanwhile_is_left_out(write_log, monkeypatch, name):
     folder = write_log(0, rows=3)
