@@ -85,6 +85,10 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
         # A gap in a column of whole numbers makes 1 into 1.0, which is the class "1" and not the code 1; or
         # it did so in the data that the classes come from, and the labels have no gaps.
         code = codes.get(text, codes.get(_as_text(row[label]) or ""))
+        if code is None and isinstance(
+            row[label], bool
+        ):  # which are classes by their words, before their codes
+            code = codes.get(text.lower())
         try:
             value = float(row[label]) if code is None else code
         except (TypeError, ValueError, OverflowError):

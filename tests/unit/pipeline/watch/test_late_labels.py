@@ -79,6 +79,14 @@ def test_names_of_classes_stand_for_their_codes(tmp_path):
     assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
 
 
+def test_true_and_false_are_the_classes_of_these_words_whatever_their_codes(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "label": true}\n{"id": 2, "label": false}\n')
+    for words in (["true", "false"], ["True", "False"]):
+        assert read(tmp_path / "a.jsonl", classes=words) == {"1": 0.0, "2": 1.0}
+    for classes in (["no", "yes"], ()):
+        assert read(tmp_path / "a.jsonl", classes=classes) == {"1": 1.0, "2": 0.0}
+
+
 def test_whole_number_names_the_same_class_where_gaps_have_made_it_a_fraction(tmp_path):
     pq.write_table(pa.table({"id": ["a", "b", "c"], "label": [1.0, None, 3.0]}), tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet", classes=["1", "2", "3"]) == {"a": 0.0, "c": 2.0}
