@@ -1,6 +1,7 @@
 """The hidden folder that `predict` writes to until it is complete; those of killed processes are removed."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -13,6 +14,9 @@ from slipway.components.lock_file import held
 from slipway.pipeline.errors import UsageError
 
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{8}")
+_SUMMARY = "summary.json"
+# What the kernel says of a rename to a folder in which another disk begins.
+_MOUNTED = (errno.EBUSY, errno.EXDEV)
 _WRITTEN = re.compile(r"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary\.json")
 
 
@@ -51,6 +55,9 @@ def _publish(partial: Path, target: Path) -> None:
     try:
         partial.rename(target)
     except OSError as error:
+        if error.errno in _MOUNTED and not any(target.iterdir()):
+            _move_into(target, partial)
+            return
         kept = target.with_name(f"{target.name}{partial.suffix}")
         partial.rename(kept)  # what took hours must not be lost
         raise UsageError(
@@ -58,6 +65,16 @@ def _publish(partial: Path, target: Path) -> None:
             f"{error.strerror}.",
             hint=f"they are in {kept}",
         ) from error
+
+
+def _move_into(target: Path, partial: Path) -> None:
+    """Move the files into a folder that cannot be replaced, such as a volume of a container.
+
+    The last one is `summary.json`, which says that they are complete.
+    """
+    for path in sorted(partial.iterdir(), key=lambda path: (path.name == _SUMMARY, path.name)):
+        shutil.move(path, target / path.name)
+    partial.rmdir()
 
 
 def _made(target: Path, locks: contextlib.ExitStack) -> Path:

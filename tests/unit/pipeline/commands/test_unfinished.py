@@ -1,6 +1,9 @@
 """The folder of `predict` while it is written, and what goes of killed ones."""
 
 import contextlib
+import errno
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +92,26 @@ def test_a_link_to_an_empty_folder_is_followed(tmp_path):
         (new / "summary.json").touch()
     assert _names(tmp_path) == ["disk", "out"]
     assert _names(tmp_path / "out") == ["summary.json"]
+
+
+def test_into_a_volume_of_a_container_the_files_are_moved_the_summary_last(tmp_path, monkeypatch):
+    """Another disk begins there, and no folder can take its place."""
+    (tmp_path / "out").mkdir()
+    moved = []
+    move = shutil.move
+
+    def busy(_path, _target):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    def moves(path, target):
+        moved.append(target.name)
+        move(str(path), str(target))
+
+    monkeypatch.setattr(shutil, "move", moves)
+    with unfinished(tmp_path / "out") as new:
+        for name in ("summary.json", "predictions-00000-of-00001.jsonl", "rejects-00000-of-00001.jsonl"):
+            (new / name).write_text(name)
+        monkeypatch.setattr(Path, "rename", busy)
+    assert moved == ["predictions-00000-of-00001.jsonl", "rejects-00000-of-00001.jsonl", "summary.json"]
+    assert _names(tmp_path) == ["out"]
+    assert sorted(path.read_text() for path in (tmp_path / "out").iterdir()) == sorted(moved)
