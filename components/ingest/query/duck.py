@@ -204,7 +204,7 @@ def _check_names(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, R
     """Check that no table has two columns that are one in SQL, since their names differ in case only."""
     for table, relation in relations.items():
         if isinstance(relation, Files):
-            check_names(session.table(table).columns, table, relation)
+            check_names(session, table, relation)
             continue
         names = [name.lower() for name in relation.schema.names]
         for name, plain in zip(relation.schema.names, names, strict=True):

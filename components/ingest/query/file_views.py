@@ -187,25 +187,33 @@ def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files)
             )
 
 
-def check_names(columns: Sequence[str], table: str, files: Files) -> None:
-    """Check that all columns of a table have the names that its first file has.
+def check_names(session: "duckdb.DuckDBPyConnection", table: str, files: Files) -> None:
+    """Check that all columns of a table's view have the names that the files give them.
 
     SQL takes names that differ in case only for one, and DuckDB numbers the second: `a` would be column `A`.
-    The keys of JSON Lines, which are not all in the first line, are not checked.
 
     Raises:
         QueryError: one has been numbered.
     """
-    if files.kind == "jsonl":
-        return
-    path, there = files.paths[0], {name.lower() for name in columns}
-    written = _written_names(path, files.kind)
+    columns = session.table(table).columns
+    there = {name.lower() for name in columns}
     for name in columns:
         found = _NUMBERED.fullmatch(name)
-        is_folder = files.is_hive and f"/{name}=" in str(path)
         is_other = found and found[1].lower() in there and found[1] not in columns  # else it is there twice
-        if found and is_other and name not in written and not is_folder:
-            raise alike_names(table, path.name, found[1])
+        if found and is_other and not _is_written(session, name, files):
+            raise alike_names(table, files.paths[0].name, found[1])
+
+
+def _is_written(session: "duckdb.DuckDBPyConnection", name: str, files: Files) -> bool:
+    """Return True if a column has its name from the files or, if these are columns, from their folders."""
+    if files.is_hive and f"/{name}=" in str(files.paths[0]):
+        return True
+    if files.kind == "jsonl":
+        places = ", ".join(map(text, map(literal, files.paths)))
+        key = text(f'$."{name}"')
+        found = f"SELECT 1 FROM read_ndjson_objects([{places}]) WHERE json_exists(json, {key}) LIMIT 1"  # noqa: S608
+        return '"' in name or session.execute(found).fetchone() is not None
+    return name in _written_names(files.paths[0], files.kind)
 
 
 def alike_names(table: str, where: str, name: str) -> QueryError:
