@@ -1,8 +1,10 @@
 """The files that a version gets beside the model's own: manifest, signature, card and the card's picture."""
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import FileEntry, Manifest
@@ -60,7 +62,25 @@ def sealed(
     if chart := slice_chart(complete):
         files[PICTURE] = chart.svg().encode()
     own = {name: FileEntry(hashlib.sha256(text).hexdigest(), len(text)) for name, text in files.items()}
-    return _signed({**files, MANIFEST: Manifest({**entries, **own}, complete).to_bytes()}, extras)
+    manifest = Manifest({**entries, **own}, cast(Provenance, _in_json(complete)))
+    return _signed({**files, MANIFEST: manifest.to_bytes()}, extras)
+
+
+def _in_json(value: Any) -> Any:
+    """Return plain data without NaN and infinite numbers, such as an error of a slice: JSON has none.
+
+    A mapping lacks the keys of such numbers then, as it does of a metric that was not measured; the card and
+    its picture, which are made before, show them. A list has null in their place.
+    """
+    if isinstance(value, Mapping):
+        return {key: _in_json(each) for key, each in value.items() if not _is_unwritable(each)}
+    if isinstance(value, list | tuple):
+        return [None if _is_unwritable(each) else _in_json(each) for each in value]
+    return value
+
+
+def _is_unwritable(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _signed(files: dict[str, bytes], extras: Extras) -> dict[str, bytes]:

@@ -1,7 +1,9 @@
 """The manifest: what it covers, and that no byte of it can change unseen."""
 
+import math
 import os
 
+import orjson
 import pytest
 
 from slipway.components.pusher import manifest as manifests
@@ -26,6 +28,20 @@ def test_version_with_provenance_has_a_card_that_its_manifest_covers(version):
     assert manifest.provenance["model"] == {"digest": manifest.model_digest}
     assert set(manifest.files) == {"saved_model.pb", "variables/variables.index", "MODEL_CARD.md"}
     assert verify(version) == ""
+
+
+def test_manifest_is_json_whatever_the_metrics_are(tmp_path, version):
+    """Python writes NaN and Infinity, which jq, browsers and most others refuse."""
+    slices = {"overall": {"mse": 1.0}, "a=1": {"mse": math.inf, "mae": 0.5}}
+    gate = {"reasons": [], "checks": [{"found": math.nan, "bounds": [0.5, math.inf]}], "overrides": []}
+    given = {**PROVENANCE, "metrics": {"mse": 1.0, "auc": math.nan}, "slices": slices, "gate": gate}
+    pushed = publish(version, base=tmp_path / "other", provenance=given).path
+    found = orjson.loads((pushed / "manifest.json").read_bytes())
+    assert found["metrics"] == {"mse": 1.0}
+    assert found["slices"] == {"overall": {"mse": 1.0}, "a=1": {"mae": 0.5}}
+    assert found["gate"]["checks"] == [{"bounds": [0.5, None]}]
+    assert verify(pushed) == ""
+    assert "inf" in (pushed / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
 def test_picture_of_the_card_is_covered_and_no_part_of_the_model(tmp_path, version):
