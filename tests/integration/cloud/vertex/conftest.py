@@ -449,8 +449,13 @@ def vertex(workload, project, monkeypatch):
 
     monkeypatch.setattr(vertex, "_FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(vertex, "_RETRY_S", 1.5)
-    monkeypatch.setattr(vertex, "_TIMEOUT_S", 0.5)
     return vertex.Vertex(load_workload(workload, profile="prod", root=project))
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Let the client of Vertex AI wait half a second for an answer, of which a busy machine may need more."""
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.5)
 
 
 @pytest.fixture

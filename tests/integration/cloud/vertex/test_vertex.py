@@ -146,6 +146,7 @@ def test_fault_that_stays_is_reported(google, vertex, job):
         vertex.submit(job, run_id=RUN_ID)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_silent_service_is_reported(google, vertex, job):
     google.hangs(CREATE, 3, times=9)
     with pytest.raises(
@@ -230,6 +231,7 @@ def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("impatient")
 def test_answer_that_was_only_late_does_not_start_a_second_run(google, vertex, job):
     google.hangs(CREATE, 0.8)
     assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
