@@ -67,19 +67,19 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
             f"{name} was not checked",
             remedy="a compiler checks the same model with Keras on JAX; --set train.backend=jax trains that",
         )
-    elif refused := _tensorflows_own(evidence):
+    elif step := _tensorflows_own(evidence):
         yield Finding(
             rule="backend",
             severity="note",
             message="train.backend is tensorflow; what is compiled here is the same model with Keras on JAX, "
             + (
                 "and this one is TensorFlow's own: "
-                if refused.error_cause == "tensorflow"
+                if step.error_cause == "tensorflow"
                 else "which refuses what TensorFlow may take: "
             )
             + f"whether it trains on {name} is not known. "
             f"{_error(evidence)[:1].upper()}{_error(evidence)[1:]}",
-            remedy=f"--set train.backend=jax, which can be checked: {refused.error_remedy}",
+            remedy=f"--set train.backend=jax, which can be checked: {step.error_remedy}",
         )
     elif evidence.backend == "tensorflow":
         yield Finding(

@@ -164,8 +164,8 @@ class CachedExamples:
         if isinstance(job.label, str) and job.label_shapes[job.label] == (1,):
             labels = rows.column(job.label)[held].reshape(-1)
             require_both_classes(labels, name=job.label, metric=job.checkpoint.best_metric)
-        train, held = (CachedExamples(part, self._job, self._devices) for part in parts)
-        return train, held
+        train, judged = (CachedExamples(part, self._job, self._devices) for part in parts)
+        return train, judged
 
     def evaluation(self) -> tf.data.Dataset:
         """Return all rows, except the few that cannot be divided among the devices."""
