@@ -8,16 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slipway.components.store_address import is_elsewhere
+from slipway.components.store_address import is_elsewhere, is_in_store
 
 # The files of these parameters are handled elsewhere, by split and span.
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
-# What is read at the address that these parameters may hold.
-_IN_STORES = {
-    "artifact_uri": "what it imports",
-    "reference_folder": "the statistics that it compares with",
-    "serving_folder": "the statistics of serving requests",
-}
+# The folders of these parameters of a data gate hold statistics.
+_OF_STATISTICS = ("reference_folder", "serving_folder")
 # The folders of these parameters are written, not read.
 _WRITERS = frozenset({"Pusher"})
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -63,15 +59,18 @@ def named_files(
     return sorted(files), sorted(patterns)
 
 
-def read_in_store(values: Mapping[str, object]) -> str:
-    """Return what a node reads in an object store, where it may have changed, in words; empty if nothing.
+def statistics_patterns(values: Mapping[str, object]) -> list[str]:
+    """Return glob patterns for the statistics in a store that a data gate compares with.
 
-    The data of an ExampleGen is not meant: its objects are listed, with their checksums.
+    Those on this machine are among `named_files`.
 
     Args:
         values: the parameters by name, with JSON texts parsed.
     """
-    return next((what for name, what in _IN_STORES.items() if is_elsewhere(str(values.get(name, "")))), "")
+    named = (str(values.get(name, "")).rstrip("/") for name in _OF_STATISTICS)
+    folders = [glob.escape(folder) for folder in named if is_in_store(folder)]
+    # In the folder itself is what the statistics do not hold, such as the number of rows.
+    return [f"{folder}/{each}" for folder in folders for each in ("*", "Split-*/*")]
 
 
 def imported_patterns(uri: str) -> list[str]:

@@ -308,10 +308,12 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
     remote = [pattern for pattern in node.data if is_elsewhere(pattern)]
     found = {}
     if remote:
-        from slipway.components.ingest.storage import list_files  # imports pyarrow: 0.2 s, needed by few runs
+        from slipway.components.ingest import storage  # imports pyarrow: 0.2 s, needed by few runs
 
+        # Of another node than an ExampleGen, the node itself says what is missing.
+        listed = storage.list_files if "input_base" in node.params else storage.find_files
         # Uses the stores' own checksums, so that nothing is downloaded to detect changes.
-        objects = {file.name: file for pattern in remote for file in list_files(pattern)}
+        objects = {file.name: file for pattern in remote for file in listed(pattern)}
         found = {
             without_revision(name) if name.startswith(HF) else name: f"{file.checksum} {file.size_bytes}"
             for name, file in sorted(objects.items())

@@ -18,8 +18,14 @@ from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from slipway.components.data_gate.span_strategy import SpanStrategy
 from slipway.components.ingest.spans import PLACEHOLDER, at_span
+from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.fingerprint.fingerprint import flatten_params
-from slipway.pipeline.plan.named_files import imported_patterns, named_code, named_files, read_in_store
+from slipway.pipeline.plan.named_files import (
+    imported_patterns,
+    named_code,
+    named_files,
+    statistics_patterns,
+)
 from slipway.pipeline.plan.placeholders import unforeseen
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
@@ -117,8 +123,8 @@ def _uncached(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], dri
         return "its pipeline has enable_cache=False"
     if class_path_of(driver).endswith(f".{_QUERY}"):
         return "the tables behind its query may have changed"
-    if what := read_in_store(values):
-        return f"{what} may have changed: a store is not looked into"
+    if is_elsewhere(str(values.get("artifact_uri", ""))):
+        return "what it imports is in a store, where it may have changed"
     if _reads_other_runs(node):
         return "other runs may have made more of what it reads"
     expressions = {
@@ -235,9 +241,10 @@ def _opened(value: Any) -> Any:
 
 
 def _input_patterns(values: Mapping[str, object]) -> list[str]:
-    """Return the file patterns of a file-based ExampleGen (one per input split) or of an Importer."""
+    """Return the file patterns of an ExampleGen (one per input split), an Importer or a data gate."""
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
     patterns = imported_patterns(imported) if isinstance(imported, str) else []
+    patterns += statistics_patterns(values)
     if isinstance(base, str) and isinstance(config, Mapping):
         # Only TFX knows which span or version is the latest, so all of them count unless one is named.
         named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]

@@ -2,7 +2,12 @@
 
 import pytest
 
-from slipway.pipeline.plan.named_files import imported_patterns, named_code, named_files, read_in_store
+from slipway.pipeline.plan.named_files import (
+    imported_patterns,
+    named_code,
+    named_files,
+    statistics_patterns,
+)
 from slipway.pipeline.plan.node_fingerprints import matching_files
 
 
@@ -66,16 +71,15 @@ def test_what_an_importer_imports_is_found_by_the_letters_of_its_path(folder, na
 
 
 @pytest.mark.parametrize(
-    ("values", "what"),
+    ("values", "folders"),
     [
-        ({"artifact_uri": "gs://b/words"}, "what it imports"),
-        ({"serving_folder": "s3://b/served", "label": "tips"}, "the statistics of serving requests"),
-        ({"reference_folder": "gs://b/then"}, "the statistics that it compares with"),
-        ({"serving_folder": "/data/served", "reference_folder": "", "input_base": "gs://b/trips"}, ""),
+        ({"serving_folder": "s3://b/served/", "label": "tips"}, ["s3://b/served"]),
+        ({"reference_folder": "gs://b/then[1]", "serving_folder": ""}, ["gs://b/then[[]1]"]),
+        ({"serving_folder": "/data/served", "input_base": "gs://b/trips"}, []),
     ],
 )
-def test_what_is_read_in_a_store_without_being_listed_is_said(values, what):
-    assert read_in_store(values) == what
+def test_statistics_in_a_store_are_listed(values, folders):
+    assert statistics_patterns(values) == [f"{each}/{end}" for each in folders for end in ("*", "Split-*/*")]
 
 
 def test_what_an_importer_imports_from_a_store_has_no_patterns():

@@ -7,6 +7,8 @@ from importlib.metadata import version
 import pytest
 from fingerprints import fingerprints
 
+from slipway.components.ingest import storage
+from slipway.components.ingest.blocks import FileError
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, explain
 from slipway.pipeline.plan import node_fingerprints
@@ -236,6 +238,18 @@ def test_package_that_user_code_imports_counts_in_the_interpreter_that_trains(tm
     params = {"custom_config.interpreter": json.dumps(str(python))}
     parts = parts_of(Node("Trainer", "Trainer", (), code=("mine.f",), params=params), tmp_path)
     assert parts["stack:the training's light-boost"] == "4.1"
+
+
+def test_statistics_in_a_store_count_by_their_checksums_and_need_not_be_there(tmp_path, monkeypatch):
+    """The gate says what is missing; it names no `data.source`."""
+    there = [storage.StoredFile("gs://b/served/Split-train/FeatureStats.pb", 9, checksum="c1")]
+    monkeypatch.setattr(storage, "find_files", lambda pattern: there if "Split-*" in pattern else [])
+    gate = Node("DataGate", "DataGate", (), data=("gs://b/served/*", "gs://b/served/Split-*/*"))
+    data = {name: part for name, part in parts_of(gate, tmp_path).items() if name.startswith("data:")}
+    assert data == {f"data:{there[0].name}": "c1 9"}
+    ingest = Node("Ingest", "Ingest", (), data=gate.data, params={"input_base": '"gs://b/served"'})
+    with pytest.raises(FileError, match="matches no file"):
+        parts_of(ingest, tmp_path)
 
 
 def test_package_there_that_is_named_otherwise_than_its_module_counts(tmp_path):
