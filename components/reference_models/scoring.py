@@ -54,8 +54,10 @@ def scores(
 
 
 def _mean(terms: np.ndarray, weights: np.ndarray) -> float:
-    """Return the mean that the terms of `row_values`, [rows, 2], add up to."""
-    part, whole = weights @ terms
+    """Return the mean that the terms of `row_values`, [rows, 2], add up to; at weight 0 even infinity adds
+    nothing."""
+    counts = weights != 0
+    part, whole = weights[counts] @ terms[counts]
     return float(part / whole) if whole else math.nan
 
 

@@ -85,6 +85,13 @@ def test_numbers_below_zero_are_scored_as_the_evaluator_does(weights):
     assert scored(names[:1], above, labels, weights) == pytest.approx(expected, rel=1e-4)
 
 
+def test_an_answer_without_a_logarithm_adds_nothing_to_rows_that_count():
+    answers, labels = np.array([[3.0], [-5.0]], np.float32), np.array([3.0, 3.0])
+    names = ["mean_squared_logarithmic_error"]
+    assert scored(names, answers, labels, np.array([1.0, 0.0])) == {names[0]: pytest.approx(0.0)}
+    assert scored(names, answers, labels, None) == {}
+
+
 def test_two_classes_are_two_answers_where_a_metric_takes_one_for_each():
     answers, labels = np.array([[0.9], [0.2], [0.7]], np.float32), np.array([1.0, 0.0, 0.0])
     found = scored(["sparse_categorical_accuracy", "categorical_accuracy"], answers, labels, None)
