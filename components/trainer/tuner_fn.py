@@ -15,9 +15,11 @@ from typing import Any
 import keras_tuner
 import tensorflow_transform as tft
 from keras_tuner.engine.trial import TrialStatus
+from keras_tuner.src.engine.stateful import Stateful
 from tfx.components.tuner.component import TunerFnResult
 
 from slipway.components import kept_state, progress
+from slipway.components.atomic_file import UNFINISHED, whole_file
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.job_layout import lay_out, read_settings
 from slipway.components.trainer.launch import Elsewhere, launch
@@ -96,6 +98,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         self._transform = transform
         self._files = files
         if "://" not in directory:
+            Stateful.save = _save_whole
             forget_damaged(Path(directory, _PROJECT))
         super().__init__(oracle, directory=directory, project_name=_PROJECT)
 
@@ -166,16 +169,29 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         raise NotImplementedError(f"trial {trial.trial_id} leaves no model")
 
 
+def _save_whole(state: Stateful, name: str) -> str:
+    """Save the state of a search or a trial in place of `Stateful.save`, which writes in place.
+
+    With a file that a full disk or a kill left empty, no later attempt could begin.
+    """
+    text = json.dumps(state.get_state())
+    with whole_file(Path(name)) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return text
+
+
 def forget_damaged(record: Path) -> None:
     """Remove the record of a search if a file in it is not whole, so that the search begins anew.
 
-    KerasTuner writes its files in place: a full disk or a kill may leave one of them empty, with which no
-    later attempt could begin.
+    Before `_save_whole`, such a file could be left.
 
     Args:
         record: the folder of the search; need not exist.
     """
     for file in sorted(record.rglob("*.json")):
+        if file.name.startswith(UNFINISHED):
+            file.unlink()
+            continue
         try:
             json.loads(file.read_bytes())
         except ValueError:

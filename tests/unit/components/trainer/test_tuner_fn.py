@@ -1,5 +1,6 @@
 """A search whose trials fail ends in their own error, and not with the values of one of them."""
 
+import errno
 import math
 
 import pytest
@@ -105,3 +106,20 @@ def test_search_whose_record_is_not_whole_begins_anew(tuner, tmp_path):
     search = tuner({"val_loss": 0.75}, {"val_loss": 0.625}, trials=2)
     search.search()
     assert [trial.score for trial in search.oracle.get_best_trials(2)] == [0.625, 0.75]
+
+
+def test_what_a_full_disk_cuts_off_is_not_the_record(tuner, tmp_path, monkeypatch):
+    tuner({"val_loss": 0.5}, trials=1).search()
+    monkeypatch.setattr("pathlib.Path.write_text", _half_written)
+    with pytest.raises(OSError, match="No space"):
+        tuner({"val_loss": 0.25}, trials=2).search()
+    monkeypatch.undo()
+    (tmp_path / "trials/unfinished.7.oracle.json").write_bytes(b"{")  # of a process that was killed
+    search = tuner({"val_loss": 0.25}, trials=2)
+    search.search()
+    assert [trial.score for trial in search.oracle.get_best_trials(2)] == [0.25, 0.5]
+
+
+def _half_written(path, text, **_):
+    path.write_bytes(text[: len(text) // 2].encode())
+    raise OSError(errno.ENOSPC, "No space left on device")
