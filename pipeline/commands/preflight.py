@@ -180,7 +180,7 @@ def _answers(
     root = source_root(questions[0].model)
     keys = _keys(asked, compiler, root, memo=history.digest_memo)
     kept = {key: _kept(history, key) for key in keys}
-    # Without libtpu, the questions for all slices are the same.
+    # Without libtpu, the questions for all slices of several devices are the same.
     missing = {key: question for key, question in zip(keys, asked, strict=True) if kept[key] is None}
     with ThreadPoolExecutor(max_workers=default_jobs(node_bytes=COMPILE_BYTES)) as pool:
 
