@@ -19,7 +19,7 @@ from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
 from slipway.pipeline.engine.run_end import Listener
 from slipway.pipeline.engine.scheduler import Hopeless
-from slipway.pipeline.errors import ConfigError, UsageError, raised_as
+from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError, raised_as
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.history import History
@@ -159,7 +159,7 @@ def carry_out(
 
     Raises:
         UsageError: another process is running this sweep, or is using its output folder; it prunes, and
-            Optuna is not installed; or the workload's settings were edited meanwhile.
+            Optuna is not installed; or the workload's settings were edited meanwhile, or its data is gone.
         PipelineError: the first run failed, so the others would fail too.
     """
     if sweep.prune_after is not None:
@@ -203,7 +203,12 @@ def carry_out(
             note_edits()  # a sweep lasts for hours, and each trial reads the files anew
             chosen = _choice(sweep, sets)
             nodes = 1 if beside and beside.begun else jobs
-            request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=nodes)
+            # Data that is gone for now, such as with a disk, is not refused for a trial's own values.
+            gone = () if _varies_data(space) else (DataSourceError,)
+            with raised_as(UsageError, *gone):
+                request = workload_request(
+                    chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=nodes
+                )
             earlier = _unfinished(resumed, sweep.output)
             record = execute(
                 request,
@@ -241,11 +246,15 @@ def carry_out(
 
 def _has_other_data(sweep: Sweep, space: Space, record: RunRecord) -> bool:
     """Return True if a trial read other data than the first, such as a newer span; keep the first's."""
-    if any(axis.key.partition(".")[0] in _OF_THE_DATA for axis in space.axes):
+    if _varies_data(space):
         return False
     found = data_of(record)
     sweep.data = sweep.data or found
     return bool(found) and found != sweep.data
+
+
+def _varies_data(space: Space) -> bool:
+    return any(axis.key.partition(".")[0] in _OF_THE_DATA for axis in space.axes)
 
 
 def _beside(sweep: Sweep, at_once: int) -> AbstractContextManager[Beside | None]:

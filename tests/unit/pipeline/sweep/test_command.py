@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from slipway.components.trainer.devices.evidence import Evidence
-from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.errors import ConfigError, DataSourceError, PipelineError, UsageError
+from slipway.pipeline.exit_codes import FAILED
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
@@ -309,6 +310,21 @@ def test_data_that_changes_while_a_sweep_runs_is_told_once(taxi, tmp_path, monke
     notes = [line.partition(" (")[0] for line in told if line.startswith("note: ")]
     assert notes == ["note: the data has changed since the sweep began"] * is_told
     assert bool(read_sweep("latest", tmp_path).data) == is_told
+
+
+def test_data_that_is_gone_for_now_ends_the_sweep_and_fails_no_trial(taxi, tmp_path, monkeypatch):
+    """As with a disk that is not mounted: all later trials would be told as failed for good."""
+
+    def workload_request(*_, **__):
+        raise DataSourceError("trips.csv matches no file")
+
+    monkeypatch.setattr(command, "workload_request", workload_request)
+    sweep = begin(taxi, tmp_path, Asked(sets=SETS))
+    with pytest.raises(UsageError, match="matches no file"):
+        carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
+    assert [trial.state for trial in sweep.done] == ["running"]
+    varied = begin(taxi, tmp_path, Asked(sets=["data.min_shards=1,2"]))
+    assert carry_out(varied, jobs=None, tell=lambda _: None, warm=object()) == FAILED
 
 
 def test_a_sweep_is_continued_in_a_project_that_was_moved(taxi, tmp_path, monkeypatch):
