@@ -124,7 +124,11 @@ def _exports(provenance: Mapping[str, object]) -> Iterator[str]:
     for form in forms:
         size = numbers(form).get("size_bytes", 0) / 1000
         own, change = numbers(form.get("metrics")), numbers(form.get("change"))
-        cells = [f"{own[name]:.4g} ({change.get(name, 0.0):+.2g})" if name in own else "" for name in metrics]
+        lost = dict.fromkeys(map(_text, _list(form.get("no_number"))), "no number")
+        cells = [
+            f"{own[name]:.4g} ({change.get(name, 0.0):+.2g})" if name in own else lost.get(_text(name), "")
+            for name in metrics
+        ]
         yield f"| {_text(form.get('kind', ''))} | {size:,.0f} | {' | '.join(cells)} |"
 
 

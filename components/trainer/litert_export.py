@@ -24,7 +24,7 @@ from slipway.components.finite_json import finite_numbers
 from slipway.components.saved_model.input_names import traced_names
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.loop.callback import numbers_of
-from slipway.components.trainer.settings.export import ExportKind, Exports
+from slipway.components.trainer.settings.export import Export, ExportKind, Exports
 from slipway.components.trainer.user_model import take_inputs_by_name
 
 REPORT_FILE = "exports.json"
@@ -94,15 +94,16 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         with tf.io.gfile.GFile(f"{folder}/{name}", "wb") as file:
             file.write(content)
         metrics = finite_numbers(judge(predict(rows)))
-        report["exports"].append(
-            {
-                "kind": kind,
-                "file": name,
-                "size_bytes": len(content),
-                "metrics": metrics,
-                "change": {metric: metrics[metric] - own[metric] for metric in own if metric in metrics},
-            }
-        )
+        form: Export = {
+            "kind": kind,
+            "file": name,
+            "size_bytes": len(content),
+            "metrics": metrics,
+            "change": {metric: metrics[metric] - own[metric] for metric in own if metric in metrics},
+        }
+        if lost := [metric for metric in own if metric not in metrics]:
+            form["no_number"] = lost
+        report["exports"].append(form)
     with tf.io.gfile.GFile(f"{folder}/{REPORT_FILE}", "w") as file:
         file.write(json.dumps(report, indent=2) + "\n")
     return report

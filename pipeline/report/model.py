@@ -10,6 +10,7 @@ from slipway.pipeline.report.predictions import Predictions, predictions
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
 from slipway.pipeline.runs.verdict_order import SEVERITIES, severity, worst_first
+from slipway.pipeline.screen.wording import change_words
 
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300
@@ -241,8 +242,7 @@ def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _export(form: Export) -> tuple[str, str, str]:
-    change = ", ".join(f"{name} {value:+.2g}" for name, value in form["change"].items())
-    return form["kind"], f"{form['size_bytes'] / 1000:,.0f} kB", change
+    return form["kind"], f"{form['size_bytes'] / 1000:,.0f} kB", change_words(form)
 
 
 def _numbers(metrics: Mapping[str, float]) -> str:

@@ -102,6 +102,7 @@ class Export(TypedDict):
     kind: str
     size_bytes: int
     change: dict[str, float]
+    no_number: NotRequired[list[str]]
 
 
 class Training(TypedDict, total=False):

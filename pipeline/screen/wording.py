@@ -12,6 +12,7 @@ from slipway.pipeline.runs.record import (
     OVERRIDES,
     PRUNED,
     WHY,
+    Export,
     NodeRecord,
     Pushed,
     RunRecord,
@@ -165,8 +166,13 @@ def training_lines(training: Training) -> Iterator[str]:
     if tuned := training.get("tuned"):
         yield f"tuned     {', '.join(f'{name} {value}' for name, value in tuned.items())}"
     for form in training.get("exports", ()):
-        change = ", ".join(f"{name} {value:+.2g}" for name, value in form["change"].items())
-        yield f"export    {form['kind']} {form['size_bytes'] / 1000:,.0f} kB, {change}"
+        yield f"export    {form['kind']} {form['size_bytes'] / 1000:,.0f} kB, {change_words(form)}"
+
+
+def change_words(form: Export) -> str:
+    """Return what a smaller form of a model costs in each metric."""
+    changes = (f"{name} {value:+.2g}" for name, value in form["change"].items())
+    return ", ".join([*changes, *(f"{name} is no number" for name in form.get("no_number", ()))])
 
 
 def _failure(record: RunRecord) -> Iterator[str]:

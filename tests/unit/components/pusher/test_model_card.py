@@ -208,3 +208,5 @@ def test_card_tells_the_size_of_each_smaller_form_and_what_it_loses():
     assert "measured on 355 rows" in card
     assert "| form | kB | auc |\n| --- | --- | --- |\n| litert\\_int8 | 54 | 0.93 (-0.02) |" in card
     assert "Smaller forms" not in model_card(PROVENANCE)
+    form |= {"metrics": {}, "change": {}, "no_number": ["auc"]}
+    assert "| litert\\_int8 | 54 | no number |" in model_card({**PROVENANCE, "exports": report})

@@ -492,6 +492,8 @@ def test_tuned_values_and_smaller_forms_are_reported_one_a_line():
         "export    litert_int8 54 kB, accuracy -0.0012, loss +0.03",
     ]
     assert list(training_lines({})) == []
+    [said] = training_lines({"exports": [{**form, "change": {"accuracy": 0.5}, "no_number": ["loss"]}]})
+    assert said == "export    litert_int8 54 kB, accuracy +0.5, loss is no number"
 
 
 def test_first_run_in_a_folder_says_where_and_the_next_does_not(tmp_path):
