@@ -127,10 +127,13 @@ def _points(
 def _table(epochs: Sequence[Mapping[str, object]]) -> tuple[tuple[str, ...], ...]:
     names = tuple(dict.fromkeys(name for record in epochs for name in record))
     return (
-        (names, *(tuple(_text(record.get(name)) for name in names) for record in epochs[-50:]))
-        if names
-        else ()
+        (names, *(tuple(_cell(record, name) for name in names) for record in epochs[-50:])) if names else ()
     )
+
+
+def _cell(record: Mapping[str, object], name: str) -> str:
+    """Return a metric of an epoch as text; one that was NaN or infinite is null in `history.json`."""
+    return "no number" if record.get(name, "") is None else _text(record.get(name))
 
 
 def _facts(result: Result) -> Iterable[tuple[str, str]]:

@@ -50,6 +50,13 @@ def trained(tmp_path):
     return record
 
 
+def test_an_epoch_whose_metric_is_no_number_says_so(trained, tmp_path):
+    """Rather than nothing, as of one that was not measured."""
+    epochs = [{"epoch": 1, "loss": 0.25, "val_loss": None}, {"epoch": 2, "loss": 0.5}]
+    (tmp_path / "history.json").write_text(json.dumps({"epochs": epochs}), encoding="utf-8")
+    assert training(trained).epochs[1:] == (("1", "0.25", "no number"), ("2", "0.5", ""))
+
+
 def test_the_files_of_the_trainer_and_the_tuner_are_read(trained):
     found = training(trained)
 
