@@ -130,3 +130,22 @@ def test_a_label_that_the_loss_does_not_know_is_refused_where_its_row_weighs_som
         ComponentError, match="the label y is 2 in a row of the train split, but binary_cross"
     ):
         train(**given)
+
+
+def test_balanced_classes_train_as_rows_of_the_balanced_weights_do(labelled, train):
+    labels = [0] * 60 + [1] * 30 + [2] * 10
+    balanced = {0: 100 / (3 * 60), 1: 100 / (3 * 30), 2: 100 / (3 * 10)}
+    by_row = labelled(labels, [balanced[label] for label in labels])
+    x, label, _ = by_row["features"]
+    unweighted = by_row | {"weight": None, "features": (x, label)}
+    weighed, by_class, plain = (
+        train(**given) for given in (by_row, unweighted | {"class_weights": "balanced"}, unweighted)
+    )
+    notes = [event["message"] for event in by_class["events"] if event["event"] == "note"]
+    assert notes == ["classes weigh 0: 0.5556, 1: 1.111, 2: 3.333"]
+    assert by_class["history"][0]["loss"] == pytest.approx(weighed["history"][0]["loss"], rel=1e-5)
+    moved = 0.0
+    for name, values in weighed["weights"].items():
+        assert by_class["weights"][name] == pytest.approx(values, abs=1e-6), name
+        moved = max(moved, float(np.abs(plain["weights"][name] - values).max()))
+    assert moved > 1e-4, "without the weights it learns something else"
