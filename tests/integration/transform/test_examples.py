@@ -1,5 +1,7 @@
 """How Transform reads and writes examples, beside TFXIO and TFX's own encoder."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -102,6 +104,63 @@ def test_a_default_fills_the_rows_without_a_value(written):
 
     [ours] = Columns(schema(WITH_DEFAULT)).batches([written([example(amount=[1.0]), example()])])
     assert flat(ours)[0].tolist() == [[1.0], [7.0]]
+
+
+LISTS = """
+represent_variable_length_as_ragged: true
+feature { name: "tags" type: BYTES value_count { min: 0 max: 9 } }
+feature { name: "amounts" type: FLOAT }
+feature { name: "visits" type: INT }
+feature { name: "bought" type: INT shape { dim { size: 1 } } presence { min_fraction: 1 min_count: 1 } }
+"""
+BASKETS = [
+    {"tags": ["red", "", "ä"], "amounts": [1.5, -2.0], "visits": [2**62], "bought": 1},
+    {"tags": [], "amounts": [], "visits": [], "bought": 0},
+    {"bought": 0},
+    {"tags": ["new"], "amounts": [0.25], "visits": [1, 2, 3], "bought": 1},
+]
+
+
+def write_json(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_parquet(path, rows):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {"tags": pa.list_(pa.string()), "amounts": pa.list_(pa.float64()), "visits": pa.list_(pa.int64())}
+    columns = {name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()}
+    parquet.write_table(pa.table({**columns, "bought": [row["bought"] for row in rows]}), path)
+
+
+@pytest.mark.parametrize(("form", "write"), [("jsonl", write_json), ("parquet", write_parquet)])
+@pytest.mark.parametrize("times", [1, 200])  # few rows, and many, which are decoded at once
+def test_lists_of_a_file_become_ragged_columns_where_the_schema_says_so(tmp_path, form, write, times):
+    from slipway.components.ingest.local_ingest import run_tasks
+    from slipway.components.ingest.options import Options
+    from slipway.components.ingest.planning import plan_tasks
+    from slipway.components.ingest.storage import list_files
+    from slipway.components.transform.examples import Columns
+
+    write(tmp_path / "rows", BASKETS * times)
+    (tmp_path / "out").mkdir()
+    tasks = plan_tasks(
+        {None: list_files(str(tmp_path / "rows"))},
+        {"train": str(tmp_path / "out")},
+        quarantine=str(tmp_path),
+        min_shards=1,
+    )
+    options = Options(format=form, label="bought", split={"train": 1})
+    [shard] = run_tasks(tasks, options, {}, workers=1, clear=lambda: None).shards["train"]
+    [columns] = Columns(schema(LISTS)).batches([shard.name])
+    for name in ("tags", "amounts", "visits"):
+        assert type(columns[name]).__name__ == "RaggedTensor"
+        expected = [row.get(name, []) for row in BASKETS] * times
+        if name == "tags":
+            expected = [[text.encode() for text in texts] for texts in expected]
+        assert columns[name].to_list() == expected
+    assert columns["bought"].numpy().tolist() == [[row["bought"]] for row in BASKETS] * times
 
 
 @pytest.mark.parametrize(
