@@ -16,11 +16,14 @@ def saved_model(tmp_path_factory):
     """Makes a SavedModel whose answer to a row is fare * factor; fare is needed, company may be empty.
 
     With `heads` it answers that as `cost`, and as `payment` the probabilities of three classes: below a fare
-    of 1 the first is the most probable, above it the last.
+    of 1 the first is the most probable, above it the last. With `lists` its columns are the lists `tags` and
+    `prices`, and its answer to a row the sum of the prices and the number of tags, times the factor.
     """
     from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
     tf = import_tensorflow()
+    from slipway.components.trainer.lists import until_last
+
     made = {}
 
     class Linear(tf.Module):
@@ -48,11 +51,37 @@ def saved_model(tmp_path_factory):
         def serve_raw(self, fare, company):
             return self.answers(fare + 0.0 * tf.cast(tf.strings.length(company), tf.float32))
 
-    def make(factor, *, heads=False):
-        name = f"{factor}{'-heads' * heads}"
+    class OfLists(tf.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = tf.Variable(float(factor))
+
+        def answers(self, tags, prices):
+            total = tf.reduce_sum(prices, axis=1) + tf.cast(tags.row_lengths(), tf.float32)
+            return {"outputs": total[:, tf.newaxis] * self.factor}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serving_default(self, examples):
+            spec = {"tags": tf.io.RaggedFeature(tf.string), "prices": tf.io.RaggedFeature(tf.float32)}
+            return self.answers(**tf.io.parse_example(examples, spec))
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None, None], tf.string, name="tags"),
+                tf.TensorSpec([None, None], tf.float32, name="prices"),
+            ]
+        )
+        def serve_raw(self, tags, prices):
+            return self.answers(
+                tf.ragged.boolean_mask(tags, until_last(tags != "")),
+                tf.ragged.boolean_mask(prices, until_last(~tf.math.is_nan(prices))),
+            )
+
+    def make(factor, *, heads=False, lists=False):
+        name = f"{factor}{'-heads' * heads}{'-lists' * lists}"
         if name not in made:
             folder = tmp_path_factory.mktemp("model") / name
-            module = Linear(factor, heads)
+            module = OfLists(factor) if lists else Linear(factor, heads)
             signatures = {"serving_default": module.serving_default, "serve_raw": module.serve_raw}
             tf.saved_model.save(module, str(folder), signatures=signatures)
             made[name] = folder
@@ -68,7 +97,7 @@ def base(tmp_path):
 
 @pytest.fixture
 def pushed(saved_model, base):
-    """Pushes the model with that factor, with two outputs if `heads`; returns its version."""
+    """Pushes the model with that factor, with two outputs if `heads`, of lists if `lists`; its version."""
     provenance = {
         "workload": "toy",
         "schema": {
@@ -76,8 +105,11 @@ def pushed(saved_model, base):
             "needed": ["fare"],
         },
     }
-    return lambda factor, extras=NO_EXTRAS, heads=False, **more: publish(
-        saved_model(factor, heads=heads), base=base, provenance={**provenance, **more}, extras=extras
+    return lambda factor, extras=NO_EXTRAS, heads=False, lists=False, **more: publish(
+        saved_model(factor, heads=heads, lists=lists),
+        base=base,
+        provenance={**provenance, **more},
+        extras=extras,
     )
 
 

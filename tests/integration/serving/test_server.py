@@ -50,6 +50,25 @@ def test_status_metadata_and_predictions_have_the_form_of_tf_serving(serve, push
     assert client.ask("POST", path, columns) == (200, {"outputs": [[3.0], [6.0]]})
 
 
+def test_rows_of_lists_are_answered_and_so_is_an_empty_list(serve, pushed):
+    pushed(2, lists=True, schema={"columns": {"tags": "BYTES", "prices": "FLOAT"}, "needed": []})
+    client = serve()
+    rows = [
+        {"tags": ["a", "", "c"], "prices": [1.5]},
+        {"tags": [], "prices": [0.25, 0.25]},
+        {"tags": [], "prices": []},
+    ]
+    answers = [[2 * (3 + 1.5)], [2 * 0.5], [0.0]]
+    together = {name: [row[name] for row in rows] for name in ("tags", "prices")}
+    for request, found in (
+        ({"instances": rows}, {"predictions": answers}),
+        ({"inputs": together}, {"outputs": answers}),
+        ({"instances": rows[2:]}, {"predictions": answers[2:]}),  # nothing but empty lists
+    ):
+        asked = {"signature_name": "serve_raw", **request}
+        assert client.ask("POST", "/v1/models/toy:predict", asked) == (200, found)
+
+
 def test_answers_name_the_class_where_the_workload_names_them(serve, pushed):
     pushed(0.3, classes=["no", "yes"])
     client = serve()
