@@ -32,6 +32,7 @@ class InSplit:
         distinct: the number of distinct texts; None for numbers, whose distinct values are not counted.
         numbers: (min, mean, max), as text; None for text.
         shares: share of the values in each bar of the chart, 0 to 1.
+        lengths: mean and largest number of values of rows that have any, as text; "" if no row has several.
     """
 
     split: str
@@ -39,6 +40,7 @@ class InSplit:
     distinct: int | None
     numbers: tuple[str, ...] | None
     shares: tuple[float, ...]
+    lengths: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Feature:
     def has_chart(self) -> bool:
         """Whether any share is above 0, so that there is something to draw."""
         return any(share > 0 for found in self.splits for share in found.shares)
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether rows hold several values."""
+        return any(found.lengths for found in self.splits)
 
 
 @dataclass(frozen=True)
@@ -129,15 +136,22 @@ def _feature(name: str, found: Mapping[str, FeatureStatistics], findings: int) -
 
 def _numbers_in_split(split: str, found: FeatureStatistics, bins: Bins) -> InSplit:
     if found.kind == "text":  # as in the reference, where the column had another type
-        return InSplit(split, _missing(found), found.unique, None, bins.shares(found))
+        return InSplit(split, _missing(found), found.unique, None, bins.shares(found), _lengths(found))
     known = number_words((found.min, found.mean, found.max)) if found.present else None
-    return InSplit(split, _missing(found), None, known, bins.shares(found))
+    return InSplit(split, _missing(found), None, known, bins.shares(found), _lengths(found))
 
 
 def _texts_in_split(split: str, found: FeatureStatistics, labels: Sequence[str]) -> InSplit:
     counts, counted = found.counts, found.counted  # of values: a row may hold several
     shares = tuple(counts.get(label, 0.0) / counted if counted else 0.0 for label in labels)
-    return InSplit(split, _missing(found), found.unique if found.kind == "text" else None, None, shares)
+    distinct = found.unique if found.kind == "text" else None
+    return InSplit(split, _missing(found), distinct, None, shares, _lengths(found))
+
+
+def _lengths(found: FeatureStatistics) -> str:
+    if found.most_values <= 1 or not found.present:
+        return ""
+    return f"{found.values / found.present:.3g}, at most {found.most_values:,}"
 
 
 def _missing(found: FeatureStatistics) -> float | None:

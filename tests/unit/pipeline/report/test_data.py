@@ -140,6 +140,42 @@ def test_texts_of_which_a_row_holds_several_have_shares_of_the_values():
     assert found.splits[0].missing == 0
 
 
+def of_lists(one, *, values: int, most: int):
+    """The statistics of a column with the numbers of values that TFDV counts where rows hold several."""
+    stats = (
+        one.features[0].num_stats if one.features[0].HasField("num_stats") else one.features[0].string_stats
+    )
+    stats.common_stats.num_non_missing = one.num_examples
+    stats.common_stats.tot_num_values, stats.common_stats.max_num_values = values, most
+    lengths = stats.common_stats.num_values_histogram
+    lengths.buckets.add(low_value=0, high_value=0, sample_count=1)
+    lengths.buckets.add(low_value=0, high_value=most, sample_count=one.num_examples - 1)
+    return one
+
+
+def test_lists_are_shown_with_their_values_and_lengths(tmp_path):
+    statistics = of_lists(numbers("amounts", (0, 2, 6), (2, 4, 2), rows=5), values=8, most=3)
+    tags = of_lists(texts("tags", {"a": 7, "b": 3}, rows=5), values=10, most=1200)
+    statistics.features.extend([tags.features[0], texts("plain", {"x": 5}, rows=5).features[0]])
+    keep_statistics(tmp_path / "now" / "Split-train", statistics)
+    record = History(tmp_path).new_run("baskets")
+    artifact = {"uri": str(tmp_path / "now"), "type": "ExampleStatistics", "properties": {}}
+    record.nodes = [NodeRecord("StatisticsGen", state="complete", outputs={"statistics": [artifact]})]
+
+    found = data(record)
+
+    amounts, plain, of_tags = (feature.splits[0] for feature in found.features)
+    assert (amounts.missing, amounts.numbers, amounts.lengths) == (0.2, ("0", "2", "4"), "2, at most 3")
+    assert sum(amounts.shares) == pytest.approx(1)
+    assert (of_tags.missing, of_tags.distinct, of_tags.shares) == (0.2, 2, (0.7, 0.3))
+    assert (of_tags.lengths, plain.lengths) == ("2.5, at most 1,200", "")
+    page = str(page_environment().get_template("data.html.j2").module.data_section(found))
+    assert '<th scope="col" class="number">values in a row</th>' in page
+    assert '<td class="number">2.5, at most 1,200</td>' in page
+    assert "text; 20.00% missing; 2 distinct; values in a row: 2.5, at most 1,200</p>" in page
+    assert "text; 0.00% missing; 1 distinct</p>" in page
+
+
 def test_features_with_findings_come_first():
     both = numbers("a", (0, 1, 2), rows=2)
     both.features.append(numbers("b", (0, 1, 2), rows=2).features[0])
