@@ -87,7 +87,9 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
     }
     if numbers:
         nan = max((int(histogram.num_nan) for histogram in stats.histograms), default=0)
-        base["present"] = max(base["present"] - nan, 0)
+        if common.max_num_values <= 1 or nan >= common.tot_num_values:
+            base["present"] = max(base["present"] - nan, 0)
+        # Of lists, NaN are counted and not their rows: a list with one is no row without a value.
         has = base["present"] > 0
         distribution = _distribution(stats.histograms) if has else None
         return FeatureStatistics(

@@ -40,7 +40,7 @@ class FeatureStatistics:
     Attributes:
         kind: the kind of the values; `text` has `unique` and `counts`, numbers have the other statistics.
         rows: the number of rows examined; fewer than the split has if the statistics cover a sample.
-        present: rows that have a value; NaN counts as no value.
+        present: rows that have a value; NaN counts as no value, but in lists with another one.
         values: the number of values; more than `present` if rows hold several values.
         most_values: the largest number of values in one row; 0 if unknown.
         unique: the number of distinct texts.

@@ -82,3 +82,18 @@ def test_rows_with_an_empty_list_have_no_value(lengths, missing):
             low_value=low, high_value=high, sample_count=1000 / len(lengths)
         )
     assert split_statistics(found.SerializeToString()).features["tags"].missing == missing
+
+
+@pytest.mark.parametrize(("nan", "missing"), [(2000, 0), (0, 0), (3000, 1000)])
+def test_nan_within_lists_is_no_missing_row_unless_there_is_nothing_else(nan, missing):
+    found = statistics_pb2.DatasetFeatureStatisticsList()
+    whole = found.datasets.add(num_examples=1000)
+    feature = whole.features.add(type=statistics_pb2.FeatureNameStatistics.FLOAT)
+    feature.path.step.append("amounts")
+    common = feature.num_stats.common_stats
+    common.num_non_missing, common.tot_num_values, common.max_num_values = 1000, 3000, 3
+    histogram = feature.num_stats.histograms.add(type=statistics_pb2.Histogram.QUANTILES, num_nan=nan)
+    if nan < 3000:
+        histogram.buckets.add(low_value=0.0, high_value=1.0, sample_count=3000 - nan)
+    amounts = split_statistics(found.SerializeToString()).features["amounts"]
+    assert (amounts.missing, amounts.is_number) == (missing, not missing)
