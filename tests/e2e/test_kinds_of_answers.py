@@ -123,7 +123,8 @@ WORKLOADS = {
     "searches": (RANKING, searches, "keras.layers.Dense(1)(both)", '"mse"'),
 }
 KINDS = {int: "INT", float: "FLOAT", str: "BYTES"}
-NO_INPUTS = {"sport", "music", "minutes", "query", "weight", "relevance"}
+# The labels; group and weight are no inputs either, without a word about it in the schema.
+LABELS = {"sport", "music", "minutes", "relevance"}
 
 
 def write_csv(path, rows):
@@ -146,7 +147,7 @@ def copy(tmp_path_factory, project):
         write_csv(folder / f"{name}.csv", rows)
         columns = [
             COLUMN.format(
-                name=column, kind=KINDS[type(value)], more=NOT_SERVED if column in NO_INPUTS else ""
+                name=column, kind=KINDS[type(value)], more=NOT_SERVED if column in LABELS else ""
             )
             for column, value in rows[0].items()
         ]
