@@ -1,6 +1,7 @@
 """Finds the reason in an error's message, around which TensorFlow and Keras put words of their own. Pure."""
 
 import re
+from typing import NamedTuple
 
 MOST_CHARACTERS = 300
 # Of a message; some hold all of a tensor or a table. The log has the whole.
@@ -11,14 +12,52 @@ _OF_A_GRAPH = "Graph execution error:"
 _ABOUT_THE_GRAPH = (_OF_A_GRAPH, "Detected at node", "<stack traces", "[[{{node", 'File "')
 _FUNCTION_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
 _NODE = re.compile(r"\[\[\{\{node (?P<name>[^}]+)\}\}\]\]")
+# TensorFlow reports an error in code rewritten by AutoGraph, or of an operation of a graph, as text: lines of
+# the code, and the error below.
+_REWRITTEN = "in user code:"
+_FRAME = re.compile(r'^  (  )?File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
+_ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
+
+
+class Rewritten(NamedTuple):
+    """An error in code that AutoGraph has rewritten, as its message tells it.
+
+    Attributes:
+        kind: the name of its class.
+        words: its own message.
+        frames: file and line of the user's code, the innermost last.
+    """
+
+    kind: str
+    words: str
+    frames: list[tuple[str, int]]
 
 
 def words(error: BaseException) -> str:
-    """Return an exception's message, or that it has none that can be shown."""
+    """Return an exception's message, or that it has none that can be shown.
+
+    That of a KeyError is its key as Python writes it; where Keras has put words around the key, these.
+    """
+    match error:
+        case KeyError(args=(str(text),)) if "\n" in text:
+            return text
     try:
         return str(error)
     except Exception as broken:  # its class is the user's
         return f"its message cannot be shown: __str__ raised {type(broken).__name__}"
+
+
+def frames_in(message: str) -> list[tuple[str, int]]:
+    """Return the lines of code that a message names: file and line of each, the innermost last."""
+    return [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(message)]
+
+
+def rewritten(message: str) -> Rewritten | None:
+    """Return what the message of an error in code rewritten by AutoGraph tells; None if it is no such one."""
+    if not message.startswith(_REWRITTEN) or not (told := _ERROR.search(message)):
+        return None
+    kind, _, said = message[told.start(1) :].partition(": ")
+    return Rewritten(kind.strip(), said, frames_in(message))
 
 
 def shortened(message: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.framework_errors import reason, shortened, words
+from slipway.components.framework_errors import frames_in, reason, rewritten, shortened, words
 from slipway.components.missing_key import missing_key
 from slipway.components.nearest import nearest
 from slipway.components.source_closure import source_closure
@@ -22,11 +22,6 @@ from slipway.components.trainer.labels import Label, is_multi_label
 # Python's message about an argument that a function or class does not accept.
 _TWICE = re.compile(r'The name "(?P<name>[^"]*)" is used \d+ times in the model')
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
-# TensorFlow reports an error in code rewritten by AutoGraph, or of an operation of a graph, as text: lines of
-# the code, and the error below.
-_REWRITTEN = "in user code:"
-_FRAME = re.compile(r'^  (  )?File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
-_ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
 
 
 def source_root(dotted_path: str) -> Path:
@@ -321,9 +316,9 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
         text = f"{missing.words}; {missing.there}"
     kind = type(error).__name__
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
-    frames += [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(text)]
-    if text.startswith(_REWRITTEN) and (told := _ERROR.search(text)):
-        kind, _, text = text[told.start(1) :].partition(": ")
+    frames += frames_in(text)
+    if told := rewritten(text):
+        kind, text = told.kind, told.words
     message = f"{kind}: {shortened(' '.join(reason(text)[:lines]))}"
     line = own_line(frames, dotted_path)
     return f"{line}: {message}" if line else message

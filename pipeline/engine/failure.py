@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NotRequired, TypedDict, cast
 
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
-from slipway.components.framework_errors import reason, shortened, words
+from slipway.components.framework_errors import reason, rewritten, shortened, words
 from slipway.components.missing_key import missing_key
 
 # Frames in our own code: less useful than those in the user's code; the engine's are never useful.
@@ -19,6 +19,8 @@ _INSTALLED = tuple(
     Path(folder)
     for folder in {*site.getsitepackages(), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))}
 )
+
+_AUTOGRAPH = "__autograph_generated_file"
 
 
 class Cause(TypedDict):
@@ -77,12 +79,14 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     if missing := missing_key(told):
         message = f"{type(told).__name__}: {missing.words}"
         return Cause(message=message, hint=missing.there, where=_place(error, root))
-    lines = reason(words(told))
+    name, said = type(told).__name__, words(told)
+    if of_rewritten := rewritten(said):
+        name, said = of_rewritten.kind, of_rewritten.words
+    lines = reason(said)
     # TensorFlow and Beam put the message first and a dump of the graph after it.
     text = lines[0] if lines else ""
     if text.endswith(":") and len(lines) > 1:  # followed by the actual error
         text = f"{text} {lines[1]}"
-    name = type(told).__name__
     hint = "make room on the disk" if any(_says(told, texts) for texts in _FULL_DISK) else ""
     return Cause(message=f"{name}: {shortened(text)}" if text else name, hint=hint, where=_place(error, root))
 
@@ -101,12 +105,11 @@ def _says(error: BaseException, texts: Sequence[str]) -> bool:
 
 def _place(error: BaseException, root: Path) -> str:
     """Return the deepest frame in the user's code, otherwise in one of our components."""
-    frames = [frame for e in _chain(error) for frame in reversed(traceback.extract_tb(e.__traceback__))]
-    places = [(Path(frame.filename), frame.lineno) for frame in frames]
+    places = [place for e in _chain(error) for place in _frames(e)]
     for e in _chain(error):
         if isinstance(e, SyntaxError) and e.filename:  # no frame is in a file that cannot be parsed
             places.insert(0, (Path(e.filename), e.lineno or 1))
-    candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_installed(path)]
+    candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_foreign(path)]
     for ours in ((_ENGINE, _COMPONENTS), (_ENGINE,)):
         for path, line in candidates:
             if not any(path.is_relative_to(folder) for folder in ours):
@@ -115,7 +118,19 @@ def _place(error: BaseException, root: Path) -> str:
     return ""
 
 
-def _is_installed(path: Path) -> bool:
+def _frames(error: BaseException) -> Iterator[tuple[Path, int]]:
+    """Yield the lines of an exception, the deepest first: where AutoGraph has rewritten the code, its own."""
+    told = rewritten(words(error))
+    for file, line in reversed(told.frames if told else []):
+        yield Path(file), line
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        yield Path(frame.filename), frame.lineno or 0
+
+
+def _is_foreign(path: Path) -> bool:
+    """Return True for a file of an installed package, or one that AutoGraph has written."""
+    if path.name.startswith(_AUTOGRAPH):
+        return True
     return "site-packages" in path.parts or any(path.is_relative_to(folder) for folder in _INSTALLED)
 
 

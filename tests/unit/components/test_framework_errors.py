@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.framework_errors import reason, shortened, words
+from slipway.components.framework_errors import reason, rewritten, shortened, words
 
 GRAPH = """Graph execution error:
 
@@ -51,6 +51,21 @@ def test_a_message_that_cannot_be_made_is_told_as_such():
 
     assert words(BrokenError()) == "its message cannot be shown: __str__ raised KeyError"
     assert words(ValueError("no 3")) == "no 3"
+
+
+def test_a_key_that_keras_has_put_words_around_is_told_as_any_reason():
+    assert words(KeyError("fares")) == "'fares'"
+    assert reason(words(KeyError(LAYER.format("'fares'")))) == ["'fares'"]
+
+
+def test_an_error_in_rewritten_code_is_told_with_its_class_and_lines():
+    lines = '    File "/a/model.py", line 9, in f  *\n        g()\n    File "/a/model.py", line 2, in g  *\n'
+    assert rewritten(f"in user code:\n\n{lines}\n    KeyError: 'fares'\n") == (
+        *("KeyError", "'fares'\n"),
+        [("/a/model.py", 9), ("/a/model.py", 2)],
+    )
+    assert rewritten(f"in user code:\n\n{lines}\n    AssertionError\n")[:2] == ("AssertionError", "")
+    assert rewritten(f"in the code:\n\n{lines}\n    KeyError: 'fares'\n") is None
 
 
 def test_a_message_that_would_fill_the_screen_is_cut():

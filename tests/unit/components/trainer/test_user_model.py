@@ -232,6 +232,8 @@ def test_error_in_code_that_tensorflow_has_rewritten_is_reported_by_its_own_word
     )
     told = "broken_workload/model.py, line 4: ValueError: not enough values to unpack (expected 3, got 2)"
     assert describe(RuntimeError(text), broken) == told
+    key = text.replace("ValueError: not enough values to unpack (expected 3, got 2)", "KeyError: 'fares'")
+    assert describe(KeyError(key), broken) == "broken_workload/model.py, line 4: KeyError: 'fares'"
     no_lines = "in user code:\n\n\n    ValueError: Got a non-Tensor value\n"
     assert describe(ValueError(no_lines), broken) == "ValueError: Got a non-Tensor value"
 

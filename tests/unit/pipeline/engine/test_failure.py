@@ -103,6 +103,25 @@ def test_a_column_that_is_not_there_is_reported_with_the_nearest_and_those_that_
     }
 
 
+def test_error_in_code_that_autograph_has_rewritten_is_told_by_its_own_words_and_the_users_line(tmp_path):
+    written = compile(
+        "def f(error):\n    raise error", f"{tmp_path}/__autograph_generated_fileab12.py", "exec"
+    )
+    names: dict = {}
+    exec(written, names)  # noqa: S102 (the text above)
+    text = (
+        "in user code:\n\n"
+        f'    File "{tmp_path}/work.py", line 9, in preprocessing_fn  *\n        return outer(inputs)\n'
+        f'    File "{tmp_path}/work.py", line 4, in outer  *\n        return inputs["fares"]\n\n'
+        "    KeyError: 'fares'\n"
+    )
+    told = {"message": "KeyError: 'fares'", "hint": "", "where": "work.py:4"}
+    for error in (KeyError(text), RuntimeError(text)):
+        assert describe_exception(caught(names["f"], error), root=tmp_path) == told
+    bare = describe_exception(caught(names["f"], ValueError("no lines")), root=tmp_path)
+    assert (bare["message"], bare["where"]) == ("ValueError: no lines", ""), "a file that is gone is no place"
+
+
 def test_a_place_outside_the_folder_is_reported_in_full(user, tmp_path):
     cause = describe_exception(caught(user["fail"]), root=tmp_path / "elsewhere")
     assert cause["where"] == f"{tmp_path}/work/model.py:3"
