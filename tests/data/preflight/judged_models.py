@@ -128,6 +128,11 @@ def numpy_through_tensorflow(features, _):
     return through(features, lambda values: tf.numpy_function(np.tanh, [values], tf.float32))
 
 
+@right(ERROR, says="'culprit' (Own), judged_models.py, line", remedy="compute it in preprocessing_fn")
+def numpy_through_tensorflow_in_jax(features, _):
+    return numpy_through_tensorflow(features, _)
+
+
 @right(ERROR, says="computes on the host", remedy="compute it in preprocessing_fn")
 def text_of_tensorflow(features, _):
     import tensorflow as tf
@@ -1117,6 +1122,25 @@ def few_examples_normalized(features, _):
     return normalized_by_replica(features, _)
 
 
+@right("batch_padding", says="2 examples a core", remedy="64", slice="v5e-8", batch_size=16)
+def few_examples(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(512, activation="relu")(x))
+
+
+@right(
+    "batch_padding",
+    "batch_norm",
+    says="normalises its own 2 examples",
+    remedy={"batch_padding": "64", "batch_norm": "backend=jax; or synchronized"},
+    slice="v5e-8",
+    batch_size=16,
+    backend="tensorflow",
+)
+def few_examples_normalized_by_replica(features, _):
+    return normalized_by_replica(features, _)
+
+
 @right("float16", says="half (judged_models.py, line", remedy="mixed_bfloat16")
 def a_layer_of_half_precision(features, _):
     x = given(features)
@@ -1157,6 +1181,12 @@ def large_constant(features, _):
 def long_sequence(features, _):
     x = given(features)
     return answered(x, layers.GRU(128)(x))
+
+
+@right("long_loop", says="'lstm', judged_models.py, line", x=(4096, 64), batch_size=256, remedy="Conv1D")
+def long_text_in_an_lstm(features, _):
+    x = given(features)
+    return answered(x, layers.LSTM(128)(x))
 
 
 @right("whole_table", says="the layer 'embedding', judged_models.py, line", **CODES, remedy="adafactor")
@@ -1246,6 +1276,14 @@ def subclassed_and_not_built(features, _):
     return model
 
 
+@right()
+def subclassed_and_built(features, _):
+    model = Subclassed()
+    model({"x": np.zeros((1, 256), "float32")})
+    model.compile("adam", "mse")
+    return model
+
+
 @right(**CODES)
 def two_large_vocabularies(features, _):
     """Of Adagrad's numbers, each table has one."""
@@ -1266,6 +1304,23 @@ def masked_text(features, _):
     x = given(features, "int32")
     words = layers.Embedding(30_000, 128, mask_zero=True)(x)
     return answered(x, layers.Bidirectional(layers.LSTM(128))(words))
+
+
+@right(x=(64, 64), batch_size=256)
+def text_in_an_lstm(features, _):
+    return long_text_in_an_lstm(features, _)
+
+
+@right(**WORDS)
+def transformer(features, _):
+    x = given(features)
+    hidden = layers.Dense(256)(x)
+    for _block in range(2):
+        normal = layers.LayerNormalization()(hidden)
+        hidden = hidden + layers.MultiHeadAttention(2, 128, dropout=0.1)(normal, normal)
+        wide = layers.Dense(1024, activation="gelu")(layers.LayerNormalization()(hidden))
+        hidden = hidden + layers.Dropout(0.1)(layers.Dense(256)(wide))
+    return answered(x, layers.GlobalAveragePooling1D()(hidden))
 
 
 @right(**WORDS)
@@ -1466,6 +1521,20 @@ def schedule_on_the_device(features, _):
 
 
 @right()
+def schedule_of_keras_that_warms_up(features, _):
+    x = given(features)
+    rate = keras.optimizers.schedules.CosineDecay(1e-3, 10_000, warmup_steps=500, warmup_target=1e-2)
+    return answered(x, layers.Dense(512)(x), optimizer=keras.optimizers.AdamW(rate, clipnorm=1.0))
+
+
+@right()
+def sorted_and_the_best_of(features, _):
+    x = given(features)
+    best = layers.Lambda(lambda values: ops.sort(ops.top_k(values, 128)[0]), output_shape=(128,))
+    return answered(x, layers.Dense(256)(best(x)))
+
+
+@right()
 def frozen_in_part(features, _):
     x = given(features)
     body = keras.Sequential([keras.Input((256,)), layers.Dense(512), layers.BatchNormalization()])
@@ -1585,6 +1654,15 @@ def attention_on_eight_cores(features, _):
         hidden = hidden + layers.MultiHeadAttention(2, 64)(normal, normal)
         hidden = hidden + layers.Dense(128)(layers.Dense(512, activation="gelu")(hidden))
     return answered(x, layers.GlobalMaxPooling1D()(hidden))
+
+
+@right(x=(16, 16, 128), batch_size=256)
+def residual_convolutions(features, _):
+    hidden = x = given(features)
+    for _block in range(2):
+        inner = layers.Conv2D(128, 3, padding="same", activation="relu")(hidden)
+        hidden = layers.add([hidden, layers.Conv2D(128, 3, padding="same")(inner)])
+    return answered(x, layers.GlobalAveragePooling2D()(hidden))
 
 
 @right(x=(20, 20, 1), batch_size=256)

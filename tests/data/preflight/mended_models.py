@@ -77,6 +77,16 @@ def with_tanh_of_keras(features, _):
     return through(features, ops.tanh)
 
 
+@mends("numpy_through_tensorflow_in_jax", "keras.ops instead")
+def with_tanh_of_keras_in_jax(features, _):
+    return with_tanh_of_keras(features, _)
+
+
+@mends("numpy_through_tensorflow_in_jax", "compute it in preprocessing_fn")
+def with_tanh_computed_before(features, _):
+    return with_text_made_numbers_before(features, _)
+
+
 @mends("text_of_tensorflow")
 def with_text_made_numbers_before(features, _):
     return through(features, lambda values: values)
@@ -1002,6 +1012,23 @@ def without_flash_attention(features, _):
 
 # ------------------------------------------------------------------------- what costs, or does not fit
 settles("with_more_examples", "few_examples_normalized", "64", batch_size=64)
+settles("with_more_examples_that_nothing_normalizes", "few_examples", batch_size=64)
+settles(
+    "with_more_examples_by_replica",
+    "few_examples_normalized_by_replica",
+    "64",
+    rules=("batch_norm",),
+    says="normalises its own 8 examples",
+    batch_size=64,
+)
+settles(
+    "with_few_examples_normalized_by_jax",
+    "few_examples_normalized_by_replica",
+    "backend=jax",
+    rules=("batch_padding",),
+    says="2 examples a core",
+    backend="jax",
+)
 
 
 @mends("a_layer_of_half_precision", "give these layers no dtype")
@@ -1061,6 +1088,14 @@ def with_attention_over_the_sequence(features, _):
     x = given(features)
     hidden = layers.Dense(128)(x)
     return answered(x, layers.GlobalMaxPooling1D()(layers.MultiHeadAttention(1, 128)(hidden, hidden)))
+
+
+settles("with_shorter_texts", "long_text_in_an_lstm", "shorter sequences", x=(64, 64))
+
+
+@mends("long_text_in_an_lstm")
+def with_a_convolution_over_the_text(features, _):
+    return with_a_convolution_over_the_sequence(features, _)
 
 
 def _of_table(features, rows, optimizer="adam"):
