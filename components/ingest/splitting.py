@@ -24,6 +24,8 @@ NO_SPLIT = -1
 NO_VALUE = "no value to split by"
 # Digits behind a sign, such as those of a day. A fraction of a second may have fewer, and so may 20240120.
 _GROUP_OR_SIGN = re.compile(r"(?<=[^0-9.])[0-9]+|.", re.DOTALL)
+_ENDS_WITH_ONE_DIGIT = re.compile(r"[-/][0-9]$")
+_YEAR_LAST = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{4}(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +264,10 @@ def _form_of(start: str) -> str:
     """Return a pattern of the texts that have digits, letters and signs where `start` has them.
 
     A text may be shorter (2024-01 for 2024-01-20), and may go on in any way. It may not end within a group of
-    digits: 2024-10-5 would stand behind 2024-10-20.
+    digits: 2024-10-5 would stand behind 2024-10-20. Nor may one go on within the last group of a start that
+    has one digit there: 2024-1-20 would stand before 2024-1-5.
     """
-    form = ""
+    form = "(?:$|[^0-9])" if _ENDS_WITH_ONE_DIGIT.search(start) else ""
     for part in reversed(_GROUP_OR_SIGN.findall(start)):
         form = f"{_pattern_of(part)}(?:$|{form})" if form else _pattern_of(part)
     return f"^{form}"
@@ -292,6 +295,13 @@ def _by_time(column: str, kind: ColumnType, numbered: list[tuple[int, Any]]) -> 
             holds = "text" if kind == ColumnType.TEXT else "numbers"
             raise ComponentError(
                 f"data.split_by.starts: {start!r} cannot be compared with {column!r}, which holds {holds}"
+            )
+        if isinstance(start, str) and _YEAR_LAST.match(start):
+            raise ComponentError(
+                f"data.split_by.starts: {start} ends with the year, and texts are compared from their first "
+                "letter: 21.01.2020 would come after 20.12.2024",
+                hint=f"name the format of {column!r} in data.dates, which makes ISO dates of it, and write "
+                "the start as one, such as 2024-01-20",
             )
     moments = [(i, start.encode() if isinstance(start, str) else start) for i, start in numbered]
     earliest = [pair for pair in moments if pair[1] is None]

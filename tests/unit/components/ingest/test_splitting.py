@@ -146,6 +146,15 @@ def test_times_as_text_are_in_the_order_of_the_text_whatever_that_of_the_splits(
     assert assigned(days, split_by=by, split=("train", "eval", "test")) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("start", ["20.01.2024", "1/20/2024", "20-1-2024 10:00"])
+def test_start_that_ends_with_the_year_is_refused(start):
+    """Rows would be split by the day of their month."""
+    by = {"time": "user", "starts": {"train": None, "eval": start}}
+    with pytest.raises(ComponentError, match=f"{start} ends with the year") as refused:
+        split_rule(Options(split={"train": 1, "eval": 1}, split_by=by), COLUMNS)
+    assert "data.dates" in refused.value.hint
+
+
 def test_number_that_is_none_is_no_time():
     values = pa.array([1.0, math.nan, None, 7.0])
     rule = split_rule(Options(split={"train": 1, "eval": 1}, split_by={**after(5), "time": "x"}), COLUMNS)
@@ -164,6 +173,7 @@ def test_number_that_is_none_is_no_time():
         ("2024-01-20T10:00:00.500", ["2024-01-20T10:00:00.25", "2024-01-20T10:00"], ["2024-01-20T10:00:0"]),
         ("20240120", ["20240119", "202401"], ["2024-01-20"]),
         ("2024-W05", ["2024-W06"], ["2024-01-20"]),
+        ("2024-1-5", ["2024-1-3", "2024-1-5T10:00", "2024-1"], ["2024-1-20", "2024-10-5", "2024-12-20"]),
     ],
 )  # fmt: skip
 def test_text_of_another_form_than_the_start_s_cannot_be_compared_with_it(start, fitting, others):
