@@ -33,9 +33,10 @@ EPOCH_UNITS = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000, "
 # The same of columns whose name does not suggest a time, from 2000 to 2042. Seconds may be anything then.
 _LIKELY_SECONDS = (9.4e8, 2.3e9)
 _LEAST_LIKELY = 20
-# Times since 1970 of one column, such as 2002 to 2033, lie closer together; durations of 17 to 68 minutes in
-# nanoseconds are numbers as large as these times in milliseconds.
+# Times since 1970 of one column, such as 2002 to 2033, mostly lie closer together; durations of 17 to 68
+# minutes in nanoseconds are as large as these times in milliseconds, and of 11 to 47 days as in microseconds.
 _MOST_SPREAD = 2.0
+_LIKE_DURATIONS = ("milliseconds", "microseconds")
 _NAMED_UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "seconds"), "seconds"),
     **dict.fromkeys(("ms", "millis", "milliseconds"), "milliseconds"),
@@ -349,11 +350,13 @@ def _epoch_unit(name: str, found: npt.NDArray[np.float64], seconds: tuple[float,
     So does "" mean that the name tells of durations, or of another unit.
     """
     words = [word.lower() for word in _NAME_WORD.findall(name)]
-    if found[-1] > _MOST_SPREAD * found[0] or not _DURATION_WORDS.isdisjoint(words):
+    if not _DURATION_WORDS.isdisjoint(words):
         return ""
     low, high = seconds
     units = (unit for unit, many in EPOCH_UNITS.items() if low * many <= found[0] <= found[-1] <= high * many)
     unit = next(units, "")
+    if unit in _LIKE_DURATIONS and found[-1] > _MOST_SPREAD * found[0]:
+        return ""
     return unit if _NAMED_UNITS.get(words[-1] if words else "", unit) == unit else ""
 
 

@@ -70,6 +70,7 @@ def test_texts_are_dates_only_where_all_of_them_are(values, moment):
         ("combats", [1.4e12], ""),
         ("population", [1.4e9], ""),
         ("timestamp", [5, 17], ""),
+        ("expiry_date", [1.26e9, 4.07e9], "seconds"),  # 2009 to 2098, while no duration is that long
         ("event_time_ms", [1.4e12, 1.5e12], "milliseconds"),
         # Durations of 17 to 68 minutes in nanoseconds.
         ("trip_time", [1.02e12, 4.05e12], ""),
