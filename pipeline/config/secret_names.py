@@ -36,8 +36,14 @@ _NO_SECRET = re.compile(r"|[-+]?\d{1,5}|true|false|none|null", re.IGNORECASE)
 # Tokens of texts are counted in millions; nobody has several secret ones that are one number.
 _TOKENS = re.compile(r"tokens$", re.IGNORECASE)
 _COUNT = re.compile(r"\d[\d_]*(\.\d+)?(e\+?\d+)?", re.IGNORECASE)
-# Of several, they are words of a vocabulary, or columns.
-_WORDS = re.compile(r"(?:tokens|keys)$", re.IGNORECASE)
+# A number of four digits and more is no count, and no switch, of these.
+_PASSWORD = re.compile(r"(?:pass_?w(?:or)?d|pass_?phrase|secret|(?:^|_)pwd)s?$", re.IGNORECASE)
+_PIN = re.compile(r"\d{4,}")
+# Of several, they are words of a vocabulary, or columns; but not api_keys, or access_tokens.
+_WORDS = re.compile(
+    r"(?<!api)(?<!api_)(?<!access_)(?<!auth_)(?<!secret_)(?<!private_)(?<!refresh_)(?<!bearer_)(?:tokens|keys)$",
+    re.IGNORECASE,
+)
 
 
 def names_secret(name: str) -> bool:
@@ -58,8 +64,11 @@ def is_secret(name: str, value: object) -> bool:
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return False
-    is_count = _TOKENS.search(name) and _COUNT.fullmatch(str(value))
-    return names_secret(name) and not is_count and not _NO_SECRET.fullmatch(str(value))
+    text = str(value)
+    if _PASSWORD.search(name) and _PIN.fullmatch(text):
+        return names_secret(name)
+    is_count = _TOKENS.search(name) and _COUNT.fullmatch(text)
+    return names_secret(name) and not is_count and not _NO_SECRET.fullmatch(text)
 
 
 def secrets_by_name(name: str, value: object) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_wrong_values_are_refused(project, setting, words):
     "setting",
     [
         *("cloud.parameters={db_password: hush17}", "cloud.parameters.api_key=hush17"),
-        "cloud.parameters.pin_password=1701170117",
+        *("cloud.parameters.pin_password=1701170117", "cloud.parameters.pin_password='17011'"),
     ],
 )
 def test_runtime_parameter_that_promises_a_secret_is_refused_and_not_repeated(project, setting):

@@ -168,6 +168,9 @@ def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
         ({"db": {"host": "h", "password": "hunter22"}}, "password: is a secret by its name"),
         ({"jobs": [{"api_key": "hunter22"}]}, "api_key: is a secret by its name"),
         ({"passwords": ("hunter22",)}, "passwords: is a secret by its name"),
+        ({"api_keys": ["hunter22"]}, "api_keys: is a secret by its name"),
+        ({"access_tokens": ["hunter22"]}, "access_tokens: is a secret by its name"),
+        ({"db_password": "12345"}, "db_password: is a secret by its name"),
         ({"urls": [SECRETS["database"][0]]}, "urls: looks like an address with a password"),
         ({"urls": {SECRETS["database"][0]}}, "urls: looks like an address with a password"),
         ({"sources": {"a": ({"u": SECRETS["database"][0]},)}}, "sources: looks like an address with"),
@@ -183,4 +186,5 @@ def test_secret_within_a_parameter_given_from_python_is_refused_without_showing_
 
 def test_parameters_given_from_python_that_hold_no_secret_are_taken():
     named = {"tokens": ["[PAD]", "[MASK]"], "cat_keys": ["a"], "token": None, "use_token": True, "key": 0.5}
-    refuse_secrets({**named, "train_tokens": 3_000_000, "at": object()}, given_by="parameters: ")
+    counts = {"password_length": 1024, "use_password": 1, "train_tokens": 3_000_000}
+    refuse_secrets({**named, **counts, "at": object()}, given_by="parameters: ")
