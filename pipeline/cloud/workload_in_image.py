@@ -44,6 +44,7 @@ _COPIES = {
     S3: "; `gcloud storage cp -r` copies from s3://",
     HF: "; `gcloud storage cp -r` copies what `hf download` fetched",
 }
+_CODE_IN_IMAGE = "move it below workloads/, which is part of the image, or let .dockerignore take it in"
 CHECKPOINTS = "checkpoints"
 """The folder below a run's artifact root in which trainings keep their checkpoints."""
 
@@ -294,9 +295,11 @@ def _refuse_code_here(config: WorkloadConfig, image: Image) -> None:
     }
     for key, path in named.items():
         for file in files_imported(path, root=image.root) if path else ():
-            # A link to a folder has the files of that folder.
-            if image.path_of(file) is None and image.path_of(file.resolve()) is None:
-                raise _not_in_image(key, str(file))
+            # Of a linked folder the image has the link, and its files where that leads.
+            real, root = file.resolve(), image.root.resolve()
+            own = image.root / real.relative_to(root) if real.is_relative_to(root) else real
+            if image.path_of(own) is None:
+                raise _not_in_image(key, str(file), hint=_CODE_IN_IMAGE)
 
 
 def _pretrained(config: WorkloadConfig, image: Image) -> PretrainedConfig | None:
@@ -374,8 +377,10 @@ def refuse_sql(config: WorkloadConfig) -> None:
         )
 
 
-def _not_in_image(key: str, path: str) -> ConfigError:
+def _not_in_image(
+    key: str, path: str, *, hint: str = "put it on gs://, or below workloads/, which is part of the image"
+) -> ConfigError:
     return ConfigError(
         f"{key}: {path} is on this machine only: it is not in the image (.dockerignore says what is)",
-        hint="put it on gs://, or below workloads/, which is part of the image",
+        hint=hint,
     )

@@ -1,14 +1,15 @@
 """The workload with the paths of the image, and what a cloud cannot see."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, read_image
+from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, Image, read_image
 from slipway.pipeline.cloud.workload_in_image import Target, refuse_sql
-from slipway.pipeline.config import DataConfig, WorkloadChoice, read_assignments
+from slipway.pipeline.config import DataConfig, WorkloadChoice, load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.run_request import workload_request
 
@@ -185,8 +186,31 @@ def test_code_that_is_not_in_the_image_is_refused(target, project, tmp_path, mon
     monkeypatch.setattr(
         workload_in_image, "files_imported", lambda path, root: [own] if "preprocessing" in path else []
     )
-    with pytest.raises(ConfigError, match=f"transform.preprocessing_fn: {own} is on this machine only"):
+    with pytest.raises(
+        ConfigError, match=f"transform.preprocessing_fn: {own} is on this machine only"
+    ) as refused:
         target()
+    assert "below workloads/" in refused.value.hint
+    assert "gs://" not in refused.value.hint
+
+
+def test_code_in_a_linked_folder_is_where_the_link_leads(project, tmp_path, monkeypatch):
+    """The image has the link, and the folder; in its list of files are the link and the folder's own."""
+    from slipway.pipeline.cloud import workload_in_image
+
+    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    for place in ("workloads/common", "workloads/taxi"):
+        (tmp_path / place).mkdir(parents=True)
+    file, link = tmp_path / "workloads/common/features.py", tmp_path / "workloads/taxi/linked"
+    file.touch()
+    link.symlink_to("../common")
+    image = Image(tmp_path, frozenset({"workloads/common/features.py", "workloads/taxi/linked"}), Path("/p"))
+    monkeypatch.setattr(workload_in_image, "files_imported", lambda path, root: [link / "features.py"])
+    workload_in_image._refuse_code_here(config, image)
+    file.rename(tmp_path / "features.py")
+    file.symlink_to("../../features.py")  # a link that leads nowhere in the image
+    with pytest.raises(ConfigError, match="is on this machine only"):
+        workload_in_image._refuse_code_here(config, image)
 
 
 def test_python_of_this_machine_is_refused_where_the_image_trains(target):
