@@ -276,7 +276,7 @@ def _truths_in_training(
 ) -> Mapping[str, tuple[str, ...]]:
     """Return by column how a version's training data spelled true and false as texts, most frequent first.
 
-    Nothing is known of data whose statistics are not on this machine.
+    Nothing is known of data whose statistics are not on this machine, or cannot be read.
     """
     # Imported here because it needs protobuf, and what predict refuses at once does not.
     from slipway.pipeline.watch.training_data import training_statistics
@@ -284,7 +284,7 @@ def _truths_in_training(
     run_id = manifest.provenance.get("run", "") if manifest else ""
     try:
         training = training_statistics(output, run_id, version)
-    except UsageError:
+    except (UsageError, OSError):  # runs of another user, whom versions need not belong to
         return {}
     return {
         name: spelled

@@ -303,7 +303,13 @@ def test_spelling_of_the_training_is_that_of_its_statistics(monkeypatch):
     assert predict_module._truths_in_training(Path("out"), None, 1) == {"open": ("TRUE",)}
 
 
-def test_spelling_of_a_training_that_is_elsewhere_is_not_known(tmp_path):
+def test_spelling_of_a_training_that_is_elsewhere_is_not_known(tmp_path, monkeypatch):
+    assert predict_module._truths_in_training(tmp_path, None, 1) == {}
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied", "runs")
+
+    monkeypatch.setattr(training_data, "training_statistics", refused)
     assert predict_module._truths_in_training(tmp_path, None, 1) == {}
 
 
