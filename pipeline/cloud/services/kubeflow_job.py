@@ -93,12 +93,20 @@ def kubeflow_job(
             container["command"] = [_TASK_HERE if word == TASK else word for word in container["command"]]
             container["args"] = [*container["args"], _producers(spec, name), *kept]
     values = checked_parameters(spec, config.cloud.parameters)
+    own = frozenset(spec["root"].get("inputDefinitions", {}).get("parameters", {}))
     for name, container in container_tasks(spec):
         if container.pop("lifecycle", None) is not None:
             # The driver also tells the service which files there are, so that it finds them changed.
             if not _is_data_in_image(spec, name):
                 tasks_of(spec)[name]["cachingOptions"] = {"enableCache": False}
-            values |= _fill_spans(spec, name, config, when)
+            filled = _fill_spans(spec, name, config, when)
+            if filled and SCHEDULED_AT in own:
+                raise ConfigError(
+                    f"the pipeline has a runtime parameter {SCHEDULED_AT} of its own, as which the runs of a "
+                    "schedule on Kubeflow Pipelines get the time that they are scheduled for",
+                    hint="rename the parameter",
+                )
+            values |= filled
     _check_texts(spec)
     hand_parameters_down(spec)
     made: PipelineJob = {
@@ -373,12 +381,6 @@ def _fill_spans(
     given[LAG_DAYS] = {"runtimeValue": {"constant": lag_days}}
     declared |= {SCHEDULED_AT: {"parameterType": "STRING"}, LAG_DAYS: {"parameterType": "NUMBER_INTEGER"}}
     root = spec["root"].setdefault("inputDefinitions", {}).setdefault("parameters", {})
-    if SCHEDULED_AT in root:
-        raise ConfigError(
-            f"the pipeline has a runtime parameter {SCHEDULED_AT} of its own, as which the runs of a "
-            "schedule on Kubeflow Pipelines get the time that they are scheduled for",
-            hint="rename the parameter",
-        )
     root[SCHEDULED_AT] = {"parameterType": "STRING"}
     return {SCHEDULED_AT: _WHEN}
 

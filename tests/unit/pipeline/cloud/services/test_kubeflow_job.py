@@ -157,6 +157,22 @@ def test_parameter_of_ones_own_is_not_taken_for_the_scheduled_time(job, config):
     assert refused.value.hint == "rename the parameter"
 
 
+def test_scheduled_time_reaches_each_of_several_sources(job, config):
+    spec = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")["pipelineSpec"]
+    task, component = (
+        copy.deepcopy(each) for each in (tasks_of(spec)["Ingest"], component_of(spec, "Ingest"))
+    )
+    executors = spec["deploymentSpec"]["executors"]
+    executors["second"] = copy.deepcopy(executors[component["executorLabel"]])
+    spec["components"]["second"] = {**component, "executorLabel": "second"}
+    tasks_of(spec)["Second"] = {**task, "componentRef": {"name": "second"}, "taskInfo": {"name": "Second"}}
+    asked = config(BY_DAY, "cloud.schedule={lag_days: 2}")
+    made = kubeflow_job(job, asked, when=asked.cloud.schedule)["pipelineSpec"]
+    for name in ("Ingest", "Second"):
+        given = tasks_of(made)[name]["inputs"]["parameters"]["scheduled_at"]
+        assert given == {"componentInputParameter": "scheduled_at"}
+
+
 def test_run_that_starts_now_gets_the_time_that_argo_would_fill_in(job, config):
     asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
     made = kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
