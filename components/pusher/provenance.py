@@ -106,11 +106,11 @@ def _data_gate(verdict: Mapping[str, Any]) -> DataGateProvenance:
     findings = [each for each in _list(verdict.get("findings")) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
     known: DataGateProvenance = {
-        "message": str(verdict.get("message", "")),
+        "message": str(verdict.get("message") or ""),
         "findings": [str(each.get("text", "")) for each in findings],
         "overrides": [{"reason": verdict["accepted"]}] if let_pass else [],
     }
-    return known if known["message"] else {}
+    return known if any(known.values()) else {}
 
 
 def read_verdict(folder: Path) -> dict[str, object]:

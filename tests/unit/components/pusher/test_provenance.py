@@ -159,6 +159,20 @@ def test_a_manifest_is_json_whatever_a_metric_is():
     assert Manifest.from_bytes(content) is not None
 
 
+def test_data_gate_without_a_message_is_known_by_its_findings():
+    gate = {"message": None, "findings": [{"text": "drift", "stops": True}], "accepted": "checked by hand"}
+    found, none = (
+        collect_provenance(about={}, verdict={}, data_verdict=each, data={}, schema={}, signatures={})
+        for each in (gate, {"message": None})
+    )
+    assert found["data_gate"] == {
+        "message": "",
+        "findings": ["drift"],
+        "overrides": [{"reason": "checked by hand"}],
+    }
+    assert "data_gate" not in none
+
+
 @pytest.mark.parametrize(
     "verdict",
     [
