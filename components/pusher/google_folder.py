@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import no_credentials
-from slipway.components.google_retries import odd_answers_as_errors
+from slipway.components.google_retries import odd_answer, odd_answers_as_errors
 from slipway.components.pusher.manifest import opened
 from slipway.components.pusher.stored_folder import (
     ATTEMPTS,
@@ -231,7 +231,9 @@ class Folder(StoredFolder):
     def _retry(self) -> Any:
         from google.cloud.storage.retry import DEFAULT_RETRY
 
-        return DEFAULT_RETRY.with_timeout(self._limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
+        is_passing = DEFAULT_RETRY._predicate  # of an answer that the client cannot read, by its status
+        retry = DEFAULT_RETRY.with_predicate(lambda error: is_passing(odd_answer(error) or error))
+        return retry.with_timeout(self._limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

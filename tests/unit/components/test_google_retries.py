@@ -126,3 +126,24 @@ def test_error_of_the_api_and_a_fault_elsewhere_are_left_as_they_are():
     with pytest.raises(NotFound, match="no such model") as caught, odd_answers_as_errors():
         read(404, {"error": {"message": "no such model"}})
     assert odd_answer(caught.value) is None
+
+
+def test_cloud_storage_asks_again_by_the_status_of_an_answer_of_a_gateway():
+    from slipway.components.pusher.google_folder import Folder
+
+    asked = []
+
+    def ask(*answers):
+        asked.append(answers[min(len(asked), len(answers) - 1)])
+        return read(*asked[-1]) if asked[-1] else "done"
+
+    retry = Folder.__new__(Folder)._retry().with_delay(initial=0.001, maximum=0.001)
+    assert (
+        retry(ask)((502, {"error": "upstream timed out"}), (503, {"error": {"message": "soon"}}), ())
+        == "done"
+    )
+    assert len(asked) == 3
+    asked.clear()
+    with pytest.raises(AttributeError):
+        retry(ask)((403, {"error": "no"}))
+    assert len(asked) == 1
