@@ -32,7 +32,13 @@ _IS_NONE = re.compile(
 )
 
 # A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
-_NO_SECRET = re.compile(r"|[-+]?\d{1,5}|true|false|none|null", re.IGNORECASE)
+# In a mapping it may be a column, with its type: customer_key=int64.
+_NO_SECRET = re.compile(
+    r"|[-+]?\d{1,5}|true|false|none|null"
+    r"|(?:u?int|float)\d*|str|string|text|bytes|bool|boolean|double|category|categorical|numeric|numerical"
+    r"|date|datetime|time|timestamp",
+    re.IGNORECASE,
+)
 # Tokens of texts are counted in millions; nobody has several secret ones that are one number.
 _TOKENS = re.compile(r"tokens$", re.IGNORECASE)
 _COUNT = re.compile(r"\d[\d_]*(\.\d+)?(e\+?\d+)?", re.IGNORECASE)
@@ -56,7 +62,7 @@ def names_secret(name: str) -> bool:
 
 
 def is_secret(name: str, value: object) -> bool:
-    """Return True if a parameter is a secret by its name, and its value is neither a count nor "none".
+    """Return True if a parameter is a secret by its name, and its value no count, no type and not "none".
 
     Args:
         name: in words with underscores.

@@ -187,4 +187,5 @@ def test_secret_within_a_parameter_given_from_python_is_refused_without_showing_
 def test_parameters_given_from_python_that_hold_no_secret_are_taken():
     named = {"tokens": ["[PAD]", "[MASK]"], "cat_keys": ["a"], "token": None, "use_token": True, "key": 0.5}
     counts = {"password_length": 1024, "use_password": 1, "train_tokens": 3_000_000}
-    refuse_secrets({**named, **counts, "at": object()}, given_by="parameters: ")
+    columns = {"types": {"customer_key": "int64", "session_token": "string", "product_key": "categorical"}}
+    refuse_secrets({**named, **counts, **columns, "at": object()}, given_by="parameters: ")
