@@ -58,8 +58,13 @@ def _publish(partial: Path, target: Path) -> None:
         if error.errno in _MOUNTED and not any(target.iterdir()):
             _move_into(target, partial)
             return
-        kept = target.with_name(f"{target.name}{partial.suffix}")
-        partial.rename(kept)  # what took hours must not be lost
+        kept = target.with_name(f"{target.name}{partial.suffix}")  # what took hours must not be lost
+        try:
+            partial.rename(kept)
+        except OSError:  # nothing in that folder can be renamed any more
+            kept = partial
+            with contextlib.suppress(OSError):
+                (kept / "complete").touch()  # so that it counts as no leftover
         raise UsageError(
             f"The predictions are complete, but {target} cannot be replaced by them any more: "
             f"{error.strerror}.",

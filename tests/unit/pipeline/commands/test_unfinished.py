@@ -85,6 +85,25 @@ def test_predictions_for_a_folder_that_was_filled_meanwhile_are_kept(tmp_path):
     assert _names(kept) == ["summary.json"]
 
 
+def test_predictions_that_cannot_be_renamed_at_all_are_named_and_no_leftover(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    def predicts():
+        with unfinished(tmp_path / "out") as new:
+            (new / "summary.json").touch()
+            monkeypatch.setattr(Path, "rename", refused)
+
+    with pytest.raises(UsageError, match=r"cannot be replaced .* Permission denied") as found:
+        predicts()
+    monkeypatch.undo()
+    [kept] = tmp_path.iterdir()
+    assert found.value.hint == f"they are in {kept}"
+    with unfinished(tmp_path / "other"):
+        pass
+    assert (kept / "summary.json").exists()
+
+
 def test_a_link_to_an_empty_folder_is_followed(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "disk")
