@@ -237,7 +237,7 @@ def predict(
     target = (to or output / "predictions" / config.name / new_run_id()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
     # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
-    with unfinished(target) as partial, signals_handled_by(raise_interrupt):
+    with unfinished(target, is_own=to is None) as partial, signals_handled_by(raise_interrupt):
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
         with sign_of_life(doing), wrong_input, store.fetched(number) as model:
             manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now

@@ -21,7 +21,7 @@ _WRITTEN = re.compile(r"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary
 
 
 @contextlib.contextmanager
-def unfinished(target: Path) -> Iterator[Path]:
+def unfinished(target: Path, *, is_own: bool = False) -> Iterator[Path]:
     """Provide a new folder beside the target, renamed to the target at the end, or removed after an error.
 
     Folders left there by killed processes are removed first. An active process is recognized by the lock on
@@ -29,15 +29,17 @@ def unfinished(target: Path) -> Iterator[Path]:
 
     Args:
         target: an absolute path; must be new or empty. A link is followed.
+        is_own: whether no other process can have the same target. Else a file beside it locks it, which a
+            killed process leaves for the next one.
 
     Raises:
         UsageError: the target is not empty, or cannot be created, or another process writes its predictions
             for it; or somebody has filled it meanwhile: the predictions are kept beside it.
     """
-    target = target.resolve()  # a folder cannot be renamed to a link
+    target = Path(os.path.realpath(target))  # a folder cannot be renamed to a link
     with contextlib.ExitStack() as locks:
         try:
-            partial = _made(target, locks)
+            partial = _made(target, locks, is_own=is_own)
         except OSError as error:
             raise UsageError(
                 f"{target} cannot be created for the predictions: {error.strerror}.",
@@ -82,11 +84,11 @@ def _move_into(target: Path, partial: Path) -> None:
     partial.rmdir()
 
 
-def _made(target: Path, locks: contextlib.ExitStack) -> Path:
+def _made(target: Path, locks: contextlib.ExitStack, *, is_own: bool) -> Path:
     _check_is_free(target)
     if not target.parent.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-    if not locks.enter_context(held(target.with_name(f".{target.name}.lock"))):
+    if not is_own and not locks.enter_context(held(target.with_name(f".{target.name}.lock"))):
         raise UsageError(
             f"Another process writes its predictions for {target}.", hint="choose a new folder with --to"
         )

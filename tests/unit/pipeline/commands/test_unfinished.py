@@ -70,6 +70,13 @@ def test_of_two_for_the_same_folder_the_second_is_refused_before_it_predicts(tmp
     assert _names(tmp_path / "out") == ["summary.json"]
 
 
+def test_a_folder_of_its_own_needs_no_lock_that_a_killed_process_would_leave(tmp_path):
+    with unfinished(tmp_path / "20270101-1", is_own=True) as new:
+        assert _names(tmp_path) == [new.name]
+    with unfinished(tmp_path / "out") as new:
+        assert _names(tmp_path) == sorted(["20270101-1", new.name, ".out.lock"])
+
+
 def test_predictions_for_a_folder_that_was_filled_meanwhile_are_kept(tmp_path):
     def predicts():
         with unfinished(tmp_path / "out") as new:
