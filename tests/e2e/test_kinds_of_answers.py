@@ -146,9 +146,7 @@ def copy(tmp_path_factory, project):
         rows = list(rows_of(random.Random(1)))  # noqa: S311 (a sample, no secret)
         write_csv(folder / f"{name}.csv", rows)
         columns = [
-            COLUMN.format(
-                name=column, kind=KINDS[type(value)], more=NOT_SERVED if column in LABELS else ""
-            )
+            COLUMN.format(name=column, kind=KINDS[type(value)], more=NOT_SERVED if column in LABELS else "")
             for column, value in rows[0].items()
         ]
         environments = 'default_environment: "TRAINING"\ndefault_environment: "SERVING"\n'
