@@ -55,11 +55,8 @@ def unfinished(target: Path, *, is_own: bool = False) -> Iterator[Path]:
 
 def _publish(partial: Path, target: Path) -> None:
     try:
-        partial.rename(target)
+        _replace(target, partial)
     except OSError as error:
-        if error.errno in _MOUNTED and not any(target.iterdir()):
-            _move_into(target, partial)
-            return
         kept = target.with_name(f"{target.name}{partial.suffix}")  # what took hours must not be lost
         try:
             partial.rename(kept)
@@ -74,14 +71,26 @@ def _publish(partial: Path, target: Path) -> None:
         ) from error
 
 
-def _move_into(target: Path, partial: Path) -> None:
-    """Move the files into a folder that cannot be replaced, such as a volume of a container.
+def _replace(target: Path, partial: Path) -> None:
+    """Rename the folder to the target, or copy its files there, whole or not at all, if a disk begins there.
 
-    The last one is `summary.json`, which says that they are complete.
+    A volume of a container cannot be replaced. The last file is `summary.json`, which says that they are
+    complete.
     """
-    for path in sorted(partial.iterdir(), key=lambda path: (path.name == _SUMMARY, path.name)):
-        shutil.move(path, target / path.name)
-    partial.rmdir()
+    try:
+        partial.rename(target)
+    except OSError as error:
+        if error.errno not in _MOUNTED or any(target.iterdir()):
+            raise
+        paths = sorted(partial.iterdir(), key=lambda path: (path.name == _SUMMARY, path.name))
+        try:
+            for path in paths:
+                shutil.copyfile(path, target / path.name)
+        except OSError:
+            for path in paths:
+                (target / path.name).unlink(missing_ok=True)
+            raise
+        shutil.rmtree(partial)
 
 
 def _made(target: Path, locks: contextlib.ExitStack, *, is_own: bool) -> Path:
@@ -104,7 +113,7 @@ def _made(target: Path, locks: contextlib.ExitStack, *, is_own: bool) -> Path:
 
 
 def _check_is_free(target: Path) -> None:
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} already exists.", hint="choose a new folder with --to")
 
 

@@ -120,24 +120,55 @@ def test_a_link_to_an_empty_folder_is_followed(tmp_path):
     assert _names(tmp_path / "out") == ["summary.json"]
 
 
-def test_into_a_volume_of_a_container_the_files_are_moved_the_summary_last(tmp_path, monkeypatch):
+def busy(_path, _target):
+    raise OSError(errno.EBUSY, "Device or resource busy")
+
+
+def written(folder):
+    for name in ("summary.json", "predictions-00000-of-00001.jsonl", "rejects-00000-of-00001.jsonl"):
+        (folder / name).write_text(name)
+
+
+def test_into_a_volume_of_a_container_the_files_are_copied_the_summary_last(tmp_path, monkeypatch):
     """Another disk begins there, and no folder can take its place."""
     (tmp_path / "out").mkdir()
-    moved = []
-    move = shutil.move
+    copied, copy = [], shutil.copyfile
 
-    def busy(_path, _target):
-        raise OSError(errno.EBUSY, "Device or resource busy")
+    def copies(path, target):
+        copied.append(target.name)
+        copy(path, target)
 
-    def moves(path, target):
-        moved.append(target.name)
-        move(str(path), str(target))
-
-    monkeypatch.setattr(shutil, "move", moves)
+    monkeypatch.setattr(shutil, "copyfile", copies)
     with unfinished(tmp_path / "out") as new:
-        for name in ("summary.json", "predictions-00000-of-00001.jsonl", "rejects-00000-of-00001.jsonl"):
-            (new / name).write_text(name)
+        written(new)
         monkeypatch.setattr(Path, "rename", busy)
-    assert moved == ["predictions-00000-of-00001.jsonl", "rejects-00000-of-00001.jsonl", "summary.json"]
+    assert copied == ["predictions-00000-of-00001.jsonl", "rejects-00000-of-00001.jsonl", "summary.json"]
     assert _names(tmp_path) == ["out"]
-    assert sorted(path.read_text() for path in (tmp_path / "out").iterdir()) == sorted(moved)
+    assert sorted(path.read_text() for path in (tmp_path / "out").iterdir()) == sorted(copied)
+
+
+def test_predictions_for_a_full_volume_are_kept_whole_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    rename, copy = Path.rename, shutil.copyfile
+
+    def fills(path, target):
+        copy(path, target)
+        if target.name.startswith("rejects"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", fills)
+    monkeypatch.setattr(Path, "rename", lambda path, to: (busy if to.name == "out" else rename)(path, to))
+    with (
+        pytest.raises(UsageError, match=r"complete.*No space left") as told,
+        unfinished(tmp_path / "out") as new,
+    ):
+        written(new)
+    assert _names(tmp_path / "out") == []
+    kept = Path(told.value.hint.removeprefix("they are in "))
+    assert len(_names(kept)) == 3
+
+
+def test_a_link_that_leads_to_itself_is_refused(tmp_path):
+    (tmp_path / "out").symlink_to("out")
+    with pytest.raises(UsageError, match="already exists"), unfinished(tmp_path / "out"):
+        pytest.fail("predicts")
