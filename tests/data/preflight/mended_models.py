@@ -942,7 +942,7 @@ def with_eigenvalues_of_a_symmetric_matrix(features, _):
     return through(features, call)
 
 
-@mends("eigenvalues_of_a_matrix", "or compute it in preprocessing_fn", needs_compiler=False)
+@mends("eigenvalues_of_a_matrix", "or compute it in preprocessing_fn")
 def with_eigenvalues_made_before(features, _):
     return through(features, lambda values: values)
 
