@@ -319,7 +319,7 @@ def test_folders_of_statistics_are_the_reference_and_what_serving_asks(gate, val
     assert drift["key"] == "data_gate.max_drift_l_infinity"
     assert serving["key"] == "data_gate.max_skew_l_infinity"
     assert {row["value"] for row in drift["rows"]} == {"Dispatch Taxi Affiliation"}
-    assert serving["rows"] == (), "the rows that the finding before it names"
+    assert not serving["rows"], "the rows that the finding before it names"
 
 
 def test_same_trips_again_are_not_compared_with_themselves(gate, validate, trips, clean):
