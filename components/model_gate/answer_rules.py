@@ -128,3 +128,31 @@ def probability_checks(metrics: Sequence[str], outside: Mapping[str, int], rows:
         for output, many in sorted(outside.items())
         if many and output in of_outputs
     ]
+
+
+def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str]) -> list[Check]:
+    """Return a failed check for each metric of another number of answers than a row has.
+
+    The libraries compute nonsense there without a word: `categorical_accuracy` of one number is always 1. The
+    serving check knows the model's outputs better; this is for runs without it.
+
+    Args:
+        metrics: names in `metrics.METRICS`.
+        kinds: by output, the `kind` of the counted answers, see `PlainCounts`; an output whose answers fit no
+            form is not among them, and is not judged.
+    """
+    return [
+        Check(
+            metric=f"metric {name}",
+            slice="",
+            required="one output for each class" if metric_of(name).outputs == "classes" else "one output",
+            got=None,
+            baseline=None,
+            passed=False,
+            found=f"is of {'several outputs' if kinds[output_of(name)] == 'classes' else 'one output'}",
+            note="this metric says nothing about such a model; choose another",
+        )
+        for name in metrics
+        if output_of(name) in kinds
+        and not metric_of(name).fits(2 if kinds[output_of(name)] == "classes" else 1)
+    ]

@@ -25,6 +25,7 @@ from slipway.components.finite_json import finite
 from slipway.components.model_gate.answer_rules import (
     answer_checks,
     finite_checks,
+    fit_checks,
     measured_checks,
     probability_checks,
 )
@@ -113,6 +114,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         served = ServingLimits.of(serving_limits or {})
         more_checks += serving_checks(report, served, metrics=metrics, classes=names)
     else:
+        more_checks += fit_checks(metrics, evaluated.kinds)
         more_notes.append("the served model was not checked (evaluate.serving: null)")
     serving_model = serving_model_path(model.uri)
     digest = model_digest(serving_model)

@@ -33,6 +33,8 @@ class Evaluation:
             output has the name "".
         outside: the same, the number of rows with an answer that is no probability, though a metric takes
             some.
+        kinds: the same, the `kind` of the candidate's answers, see `PlainCounts`; an output whose answers fit
+            no form is not there.
         spreads: slice name -> metric -> how far chance moves the candidate's value.
         difference_spreads: the same for candidate minus baseline on the same rows.
         columns: slice name -> the columns that define it, as `a, b`.
@@ -43,6 +45,7 @@ class Evaluation:
     answers: dict[str, PlainCounts] = field(default_factory=dict)
     not_finite: dict[str, int] = field(default_factory=dict)
     outside: dict[str, int] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
     spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
@@ -96,6 +99,7 @@ def read_evaluation(uri: str) -> Evaluation:
     answers: dict[str, PlainCounts] = {}
     not_finite: dict[str, int] = {}
     outside: dict[str, int] = {}
+    kinds: dict[str, str] = {}
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     columns: dict[str, str] = {}
     for record in tfma.load_metrics(uri):
@@ -109,6 +113,8 @@ def read_evaluation(uri: str) -> Evaluation:
                 if name == CANDIDATE:
                     not_finite[output_of(metric)] = counts["not_finite"]
                     outside[output_of(metric)] = counts.get("outside", 0)
+                    if "kind" in counts:
+                        kinds[output_of(metric)] = counts["kind"]
                 if metric == PREDICTION_COUNTS:
                     answers[name] = counts
             if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
@@ -126,6 +132,7 @@ def read_evaluation(uri: str) -> Evaluation:
         answers,
         not_finite,
         outside,
+        kinds,
         spreads=spreads[False],
         difference_spreads=spreads[True],
         columns=columns,

@@ -7,6 +7,7 @@ import pytest
 from slipway.components.model_gate.answer_rules import (
     answer_checks,
     finite_checks,
+    fit_checks,
     measured_checks,
     probability_checks,
 )
@@ -101,3 +102,30 @@ def test_logits_refuse_the_model_where_a_metric_takes_probabilities():
     assert check.metric == "output tip"
     assert probability_checks(["sparse_categorical_accuracy"], {"": 4000}, 5000.0) == []
     assert probability_checks(["auc"], {"": 0}, 5000.0) == []
+
+
+@pytest.mark.parametrize(
+    ("metrics", "kinds", "said"),
+    [
+        (
+            ["categorical_accuracy", "auc"],
+            {"": "binary"},
+            ["is of one output, needs one output for each class"],
+        ),
+        (["mean_absolute_error", "auc"], {"": "classes"}, ["is of several outputs, needs one output"]),
+        (["mean_absolute_error", "auc"], {"": "numbers"}, []),
+        (
+            ["fare/mean_absolute_error", "kind/mean_absolute_error", "auc"],
+            {"kind": "classes"},
+            ["is of several"],
+        ),
+        (["categorical_accuracy"], {}, []),
+    ],
+)
+def test_metric_of_another_number_of_outputs_is_refused_without_a_serving_check(metrics, kinds, said):
+    """`categorical_accuracy` of one number is 1 for every model, above any constant answer."""
+    found = fit_checks(metrics, kinds)
+    assert len(found) == len(said)
+    for check, words in zip(found, said, strict=True):
+        assert not check.passed
+        assert words in check.reason
