@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import json
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -113,7 +114,7 @@ def build_model(
             raise ComponentError(f"train.hyperparameters: {dotted_path} {unknown}") from error
         if found := _TWICE.search(str(error)):
             raise ComponentError(
-                f"{dotted_path}: two layers or inputs of the model are named {found['name']}",
+                f"{with_line(dotted_path)}: two layers or inputs of the model are named {found['name']}",
                 hint="give the layer another name, or rename the feature in preprocessing_fn",
             ) from error
         if pretrained is not None and _is_of_loading(error):
@@ -126,13 +127,14 @@ def build_model(
     if not isinstance(model, keras.Model):
         kind = type(model)
         is_legacy = kind.__module__.partition(".")[0] == "tf_keras"
+        legacy = "tf_keras " if is_legacy else ""
         raise ComponentError(
-            f"{dotted_path} must return a keras.Model, not {'tf_keras ' if is_legacy else ''}{kind.__name__}",
+            f"{with_line(dotted_path)} must return a keras.Model, not {legacy}{kind.__name__}",
             hint="import keras, which is Keras 3, in place of tf_keras" if is_legacy else "",
         )
     if not model.compiled:
         raise ComponentError(
-            f"{dotted_path} returns a model that is not compiled",
+            f"{with_line(dotted_path)} returns a model that is not compiled",
             hint="call model.compile(...) before return",
         )
     _require_known_inputs(model, features, dotted_path)
@@ -167,14 +169,15 @@ def require_outputs(model: Any, label: Label, dotted_path: str) -> None:
     if isinstance(label, str):
         if len(found) > 1 or (isinstance(outputs, list | tuple) and len(outputs) > 1):
             raise ComponentError(
-                f"{dotted_path} returns a model with {len(outputs)} outputs, and transform.label names one",
+                f"{with_line(dotted_path)} returns a model with {len(outputs)} outputs, and transform.label "
+                "names one",
                 hint="write transform.label as {OUTPUT: COLUMN, ...}, a transformed column for each output",
             )
     elif found != sorted(label):
         has = ", ".join(found) if found else "outputs without names"
         raise ComponentError(
-            f"transform.label names the outputs {', '.join(sorted(label))}, and the model of {dotted_path} "
-            f"has {has}",
+            f"transform.label names the outputs {', '.join(sorted(label))}, and the model of "
+            f"{with_line(dotted_path)} has {has}",
             hint="return keras.Model(inputs, {OUTPUT: tensor, ...}) with these names",
         )
 
@@ -184,8 +187,8 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
     if len(shapes) != 1 or shapes[0][1:] != (labels,):
         has = ", ".join(str(list(shape)) for shape in shapes)
         raise ComponentError(
-            f"transform.label names {labels} columns as one label, but the model of {dotted_path} returns "
-            f"{has}; it must return one tensor [rows, {labels}]",
+            f"transform.label names {labels} columns as one label, but the model of "
+            f"{with_line(dotted_path)} returns {has}; it must return one tensor [rows, {labels}]",
             hint=f'let its last layer be Dense({labels}, activation="sigmoid"), with the loss '
             "binary_crossentropy",
         )
@@ -195,7 +198,7 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
     if activation == "softmax" or type(last).__name__ == "Softmax":
         raise ComponentError(
             f"transform.label names {labels} columns as one label, several of which a row may have, but the "
-            f"model of {dotted_path} ends in a softmax, whose outputs sum to one",
+            f"model of {with_line(dotted_path)} ends in a softmax, whose outputs sum to one",
             hint='let its last layer have activation="sigmoid"; if a row has exactly one of the labels, '
             "make one column of codes, and name that",
         )
@@ -228,8 +231,8 @@ def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> Non
         return
     if len(features) > 1:
         raise ComponentError(
-            f"{dotted_path} returns a Sequential without an Input, which takes one feature; there are: "
-            f"{', '.join(features)}",
+            f"{with_line(dotted_path)} returns a Sequential without an Input, which takes one feature; "
+            f"there are: {', '.join(features)}",
             hint="return a keras.Model with a keras.Input for each feature",
         )
     # Keras would pass the feature to the first layer as floats, rounded to bfloat16 on a TPU.
@@ -322,6 +325,18 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
     message = f"{kind}: {shortened(' '.join(reason(text)[:lines]))}"
     line = own_line(frames, dotted_path)
     return f"{line}: {message}" if line else message
+
+
+def with_line(dotted_path: str) -> str:
+    """Return the user's function with its line, as "shop.model.build_model (shop/model.py, line 12)".
+
+    Args:
+        dotted_path: the user's function; without a line if it is not loaded or not written in their code.
+    """
+    module, _, name = dotted_path.rpartition(".")
+    code = getattr(inspect.unwrap(getattr(sys.modules.get(module), name, None)), "__code__", None)
+    line = own_line([(code.co_filename, code.co_firstlineno)], dotted_path) if code else ""
+    return f"{dotted_path} ({line})" if line else dotted_path
 
 
 def own_line(frames: Iterable[tuple[str, int]], dotted_path: str) -> str:

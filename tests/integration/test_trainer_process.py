@@ -272,7 +272,10 @@ def test_same_seed_gives_the_same_history_and_another_seed_another(job, tmp_path
             {"model": "tiny_model.wrong"},
             "tiny_model.py, line 16: KeyError: features has no 'no such feature'; features has x",
         ),
-        ({"model": "tiny_model.uncompiled"}, "returns a model that is not compiled"),
+        (
+            {"model": "tiny_model.uncompiled"},
+            r"\(tiny_model.py, line \d+\) returns a model that is not compiled",
+        ),
         ({"model": "tiny_model.absent"}, "tiny_model has no function absent"),
         ({"batch_size": 64}, r"train.batch_size \(64\) is larger than the 50 training examples"),
         ({"hyperparameters": {"learning_rate": 1e30}}, "the loss is (nan|inf) after epoch"),

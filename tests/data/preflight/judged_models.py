@@ -480,7 +480,7 @@ def numpy_in_compute_loss(features, _):
     return model
 
 
-@right("refused", says="2 outputs, and transform.label names one", remedy="transform.label as {OUTPUT")
+@right("refused", says="two_heads_for_one_label (judged_models.py, line", remedy="transform.label as {OUTPUT")
 def two_heads_for_one_label(features, _):
     x = given(features)
     model = keras.Model({"x": x}, {name: layers.Dense(1, name=name)(x) for name in ("a", "b")})
@@ -539,7 +539,7 @@ def sequential_with_an_input_of_another_name(features, _):
     return model
 
 
-@right("refused", says="not compiled", remedy="model.compile")
+@right("refused", says="never_compiled (judged_models.py, line", remedy="model.compile")
 def never_compiled(features, _):
     x = given(features)
     return keras.Model({"x": x}, layers.Dense(1)(layers.Dense(128)(x)))

@@ -1,6 +1,8 @@
 """The user's model function is found, and errors in it are told by file and line."""
 
+import importlib
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from slipway.components.trainer.user_model import (
     require_outputs,
     source_digest,
     source_root,
+    with_line,
 )
 
 # What Keras finds odd in the models below is what makes them worth a test.
@@ -41,6 +44,23 @@ def broken(tmp_path, monkeypatch):
 def test_source_root_is_the_folder_above_the_top_package(broken, tmp_path):
     assert source_root(broken) == tmp_path
     assert source_root("broken_workload.build_model") == tmp_path
+
+
+def test_a_model_that_is_refused_is_told_with_the_line_of_its_function(broken):
+    importlib.import_module(broken.rpartition(".")[0])
+    two = SimpleNamespace(_outputs_struct={"a": 0, "b": 1})
+    where = rf"{broken} \(broken_workload/model\.py, line 1\)"
+    with pytest.raises(ComponentError, match=rf"^{where} returns a model with 2 outputs, and"):
+        require_outputs(two, "y", broken)
+    with pytest.raises(ComponentError, match=rf"and the model of {where} has a, b"):
+        require_outputs(two, {"a": "y", "c": "z"}, broken)
+
+
+def test_a_function_that_is_not_the_users_own_or_not_loaded_has_no_line(broken):
+    module = importlib.import_module(broken.rpartition(".")[0])
+    assert with_line("broken_workload.other.build_model") == "broken_workload.other.build_model"
+    module.build_model = SimpleNamespace  # of another package, and a class
+    assert with_line(broken) == broken
 
 
 @pytest.mark.parametrize("path", ["no_such_package.model.build_model", "workloads.taxi.no_such.build_model"])
