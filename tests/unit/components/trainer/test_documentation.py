@@ -46,6 +46,8 @@ PRACTICES = (
     "libraries made for TPUs",
     "CUDA",
     "unnecessary computations",
+    "scalability",
+    "Keras API",
 )
 
 
