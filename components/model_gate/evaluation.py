@@ -94,7 +94,7 @@ def kinds_of_models(uri: str) -> dict[str, str]:
 
 def read_evaluation(uri: str) -> Evaluation:
     """Read the Evaluator's output in `uri`; metrics that are not a number (plots, matrices) are left out."""
-    kinds = kinds_of_models(uri)
+    models = kinds_of_models(uri)
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     answers: dict[str, PlainCounts] = {}
     not_finite: dict[str, int] = {}
@@ -106,7 +106,7 @@ def read_evaluation(uri: str) -> Evaluation:
         name_of_slice = _slice_name(record.slice_key)
         columns[name_of_slice] = columns_name(each.column for each in record.slice_key.single_slice_keys)
         for entry in record.metric_keys_and_values:
-            name = kinds[entry.key.model_name]
+            name = models[entry.key.model_name]
             metric = of_output(entry.key.output_name, entry.key.name)
             if plain_name(metric) == PREDICTION_COUNTS and name_of_slice == OVERALL:
                 counts: PlainCounts = json.loads(entry.value.bytes_value)

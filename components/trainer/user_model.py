@@ -334,7 +334,8 @@ def with_line(dotted_path: str) -> str:
         dotted_path: the user's function; without a line if it is not loaded or not written in their code.
     """
     module, _, name = dotted_path.rpartition(".")
-    code = getattr(inspect.unwrap(getattr(sys.modules.get(module), name, None)), "__code__", None)
+    function: Any = getattr(sys.modules.get(module), name, None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     line = own_line([(code.co_filename, code.co_firstlineno)], dotted_path) if code else ""
     return f"{dotted_path} ({line})" if line else dotted_path
 
