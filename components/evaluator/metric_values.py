@@ -22,6 +22,7 @@ from slipway.components.model_gate.trivial_scores import (
     constant_area,
     constant_precision,
     labels_of_vectors,
+    of_entries,
 )
 
 # Number of thresholds of the AUC, and TensorFlow Model Analysis' shift of them
@@ -64,7 +65,7 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     for asked in request.models:
         if asked.is_baseline:
             tally.agreements[asked.output].require(asked.label)
-    for labels in (*tally.labels.values(), *tally.numbers.values()):
+    for labels in (*tally.labels.values(), *tally.numbers.values(), *tally.entries.values()):
         labels.compact()
     for model in tally.models:
         for sums in (model.curve, model.answers, model.cells):
@@ -175,9 +176,18 @@ def _of_slice(
             )
             ranked = {field: float(of[place]) for field, of in chance.get(output, {}).items()}
             known = {**found.known(), **{field: value for field, value in ranked.items() if value == value}}
+            if (width := tally.widths[output]) > 1:
+                known |= {"entries": float(width)} | (
+                    _of_entries(tally, output) if tally.keys[place] == () else {}
+                )
             for field, value in known.items():
                 values[request.models[0].name, of_output(output, LABEL_PREFIX + field)] = value
     return values
+
+
+def _of_entries(tally: Tally, output: str) -> dict[str, float]:
+    entries = (tally.entries[output].of_slice(place) for place in range(tally.widths[output]))
+    return of_entries([dict(zip(v.tolist(), sums[:, 0].tolist(), strict=True)) for v, sums in entries])
 
 
 def _labels(tally: Tally, output: str, place: int) -> Iterator[dict[float, float]]:

@@ -15,8 +15,10 @@ from slipway.components.evaluator.model_tally import ModelTally, grown
 from slipway.components.evaluator.ranking import group_numbers
 from slipway.components.evaluator.request import QUANTILES, Request
 from slipway.components.evaluator.slices import Column, SliceKey, check_number, members
+from slipway.components.metrics.definitions import OF_DEVIATIONS
 from slipway.components.model_gate.trivial_scores import (
     DISTINCT_LABELS,
+    MOST_ENTRIES,
     NO_CLASS,
     digits_of_labels,
     rounded_label,
@@ -40,6 +42,8 @@ class Tally:
             and of their squares, and the number of rows; for labels that are vectors see
             `trivial_scores.labels_of_vectors`.
         numbers: the same for the elements of vectors that are not a class.
+        entries: by output, for each entry of labels that are vectors the weight of the rows by its number,
+            over all rows; empty where no metric is compared with them.
         widths: by output, how many numbers a label has.
         agreements: by output, whether the baseline has the candidate's labels; empty without a baseline.
         models: one for each of the request's models.
@@ -54,14 +58,14 @@ class Tally:
         self.cut_to: int | None = None
         self.rows: Floats = np.zeros(0)
         self.weights: Floats = np.zeros((0, 2))
-        self.labels, self.numbers = (
+        self.labels, self.numbers, self.entries = (
             {
                 each.output: GroupedSums(
-                    3, most=DISTINCT_LABELS, rounded=_rounded_labels, digits=_digits_of_labels
+                    width, most=DISTINCT_LABELS, rounded=_rounded_labels, digits=_digits_of_labels
                 )
                 for each in request.models
             }
-            for _ in range(2)
+            for width in (3, 3, 1)
         )
         self.widths: dict[str, int] = {}
         self.agreements = {
@@ -140,7 +144,10 @@ class Tally:
         first_model = list(zip(self._request.models, judged, strict=True))[: len(self.labels)]
         for asked, each in first_model if self._request.label_statistics else ():
             self.widths[asked.output] = each.labels.shape[1]
-            for labels, counts in _labels(with_labels_that_count(each).labels):
+            counted = with_labels_that_count(each).labels
+            if OF_DEVIATIONS & {*self._request.metrics_of(asked.output).values()}:
+                _add_entries(self.entries[asked.output], counted, weights)
+            for labels, counts in _labels(counted):
                 kept = ~np.isnan(labels)[rows]
                 weighing = weights[rows[kept], None]
                 sums = np.hstack([weighing, weighing**2, np.ones_like(weighing)])
@@ -179,6 +186,8 @@ class Tally:
         for output, mine_of_output in self.labels.items():
             mine_of_output.merge(other.labels[output], places)
             self.numbers[output].merge(other.numbers[output], places)
+            theirs_by_entry = other.entries[output]
+            self.entries[output].merge(theirs_by_entry, np.arange(self.widths.get(output, 0)))
         for output, agreement in self.agreements.items():
             agreement.merge(other.agreements[output])
         for mine, theirs in zip(self.models, other.models, strict=True):
@@ -202,6 +211,16 @@ def _digits_of_labels(labels: Floats) -> int:
 def _rounded_labels(labels: Floats, digits: int) -> Floats:
     different, places = np.unique(labels, return_inverse=True)
     return np.array([rounded_label(label, digits) for label in different.tolist()])[places]
+
+
+def _add_entries(entries: GroupedSums, labels: Array, weights: Floats) -> None:
+    """Count the labels of rows, [rows, width], by entry; one number a row, or too many, are not counted."""
+    rows, width = labels.shape
+    if not 1 < width <= MOST_ENTRIES:
+        return
+    known = ~np.isnan(labels.astype(np.float64)).ravel()
+    of_each = np.tile(np.arange(width), rows)[known]
+    entries.add(of_each, labels.ravel()[known], np.repeat(weights, width)[known, None])
 
 
 def _labels(labels: Array) -> Iterator[tuple[Floats, bool]]:

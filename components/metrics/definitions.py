@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Better = Literal["higher", "lower"]
-Outputs = Literal["one", "classes", "quantiles", "ranks"]
+Outputs = Literal["one", "numbers", "classes", "quantiles", "ranks"]
 Trivial = Literal[
     "majority_share",
     "constant_auc",
@@ -67,10 +67,11 @@ class Metric:
         class_name: the class that TensorFlow Model Analysis looks up; it has none for `quantiles` and
             `ranks`, which only our Evaluator computes.
         better: which values are better; None if neither is, e.g. a count.
-        outputs: the output of the model that the metric needs: `one` number per row, one number for each of
-            the `classes`, one for each of the `quantiles` in `evaluate.quantiles`, or one number that `ranks`
-            the rows of a group; None: either of the first two. With the wrong output the libraries silently
-            compute nonsense: `categorical_accuracy` of one output is always 1.
+        outputs: the output of the model that the metric needs: `one` number per row, as many `numbers` as the
+            label has, one number for each of the `classes`, one for each of the `quantiles` in
+            `evaluate.quantiles`, or one number that `ranks` the rows of a group; None: one number, or one for
+            each class. With the wrong output the libraries silently compute nonsense: `categorical_accuracy`
+            of one output is always 1.
         trivial: the statistic of the labels that a constant answer, or a random order, scores; see
             `trivial_scores.py`.
         interval: the formula of its confidence bounds; see `interval_formulas.py`. None: they come from the
@@ -104,12 +105,29 @@ class Metric:
         """Return True if a value is better than another one; never where neither side is, or one is NaN."""
         return value > than if self.better == "higher" else self.better == "lower" and value < than
 
-    def fits(self, width: int) -> bool:
+    def fits(self, width: int, *, entries: int = 1) -> bool:
         """Return True if it applies to `width` numbers a row; on others it silently computes nonsense.
 
         How many quantiles there are is not looked at.
+
+        Args:
+            width: how many numbers the model answers for a row.
+            entries: how many numbers the label of a row has.
         """
-        return self.outputs in (None, "quantiles") or (self.outputs == "classes") == (width > 1)
+        match self.outputs:
+            case "numbers":
+                return width == entries
+            case "classes":
+                return width > 1
+            case "one" | "ranks":
+                return width == 1
+        return True
+
+    def needed_outputs(self, *, entries: int = 1) -> str:
+        """Return in words which outputs it needs, for a label of so many numbers."""
+        if self.outputs == "numbers" and entries > 1:
+            return "one output for each number of the label"
+        return "one output for each class" if self.outputs == "classes" else "one output"
 
     @property
     def needs_both_classes(self) -> bool:
@@ -199,19 +217,21 @@ METRICS = {
     "interval_coverage": Metric("IntervalCoverage", None, "quantiles", interval="proportion", at_most=1),
     "interval_width": Metric("IntervalWidth", "lower", "quantiles", at_least=None),
     "kl_divergence": Metric("KLDivergence", "lower", at_least=None),
-    "log_cosh_error": Metric("LogCoshError", "lower", "one"),
-    "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "one", "absolute_deviation"),
-    "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one", skips_zeros=True),
+    "log_cosh_error": Metric("LogCoshError", "lower", "numbers"),
+    "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "numbers", "absolute_deviation"),
+    "mean_absolute_percentage_error": Metric(
+        "MeanAbsolutePercentageError", "lower", "numbers", skips_zeros=True
+    ),
     "mean_reciprocal_rank": Metric(
         "GroupReciprocalRank", "higher", "ranks", "random_mean_reciprocal_rank", at_most=1
     ),
-    "mean_squared_error": Metric("MeanSquaredError", "lower", "one", "variance"),
-    "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "one"),
+    "mean_squared_error": Metric("MeanSquaredError", "lower", "numbers", "variance"),
+    "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "numbers"),
     "ndcg": Metric("GroupNDCG", "higher", "ranks", "random_ndcg", at_most=1),
     "ndcg_5": Metric("GroupNDCG5", "higher", "ranks", "random_ndcg_5", at_most=1),
     "ndcg_10": Metric("GroupNDCG10", "higher", "ranks", "random_ndcg_10", at_most=1),
     "pinball_loss": Metric("PinballLoss", "lower", "quantiles", "pinball_loss"),
-    "poisson": Metric("Poisson", "lower", "one", at_least=None),
+    "poisson": Metric("Poisson", "lower", "numbers", at_least=None),
     "precision": Metric(
         "Precision",
         "higher",
@@ -227,7 +247,7 @@ METRICS = {
         at_most=1,
         confusion=Confusion(part=(1, 0, 0, 0), deciding=_POSITIVES, whole=_POSITIVES),
     ),
-    "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "one", "deviation"),
+    "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "numbers", "deviation"),
     "sparse_categorical_accuracy": Metric(
         "SparseCategoricalAccuracy",
         "higher",
@@ -261,6 +281,13 @@ BY_CLASS = {metric.class_name: metric for metric in METRICS.values()}
 
 CONFUSION = {name: metric.confusion for name, metric in BY_CLASS.items() if metric.confusion is not None}
 """By the class of metric, how it is computed from the confusion matrix."""
+
+OF_DEVIATIONS = {
+    name
+    for name, metric in BY_CLASS.items()
+    if metric.trivial in ("variance", "deviation", "absolute_deviation")
+}
+"""Classes of metrics of which a constant answer's score is how far the labels are from their middle."""
 
 CURVES = {name for name, metric in BY_CLASS.items() if metric.is_curve}
 """Classes of metrics that need the predictions' distribution."""

@@ -130,7 +130,7 @@ def probability_checks(metrics: Sequence[str], outside: Mapping[str, int], rows:
     ]
 
 
-def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str]) -> list[Check]:
+def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str], overall: Measured) -> list[Check]:
     """Return a failed check for each metric of another number of answers than a row has.
 
     The libraries compute nonsense there without a word: `categorical_accuracy` of one number is always 1. The
@@ -140,12 +140,13 @@ def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str]) -> list[Check]:
         metrics: names in `metrics.METRICS`.
         kinds: by output, the `kind` of the counted answers, see `PlainCounts`; an output whose answers fit no
             form is not among them, and is not judged.
+        overall: whose labels tell how many numbers each has.
     """
     return [
         Check(
             metric=f"metric {name}",
             slice="",
-            required="one output for each class" if metric_of(name).outputs == "classes" else "one output",
+            required=metric_of(name).needed_outputs(entries=overall.entries_of(name)),
             got=None,
             baseline=None,
             passed=False,
@@ -153,6 +154,10 @@ def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str]) -> list[Check]:
             note="this metric says nothing about such a model; choose another",
         )
         for name in metrics
-        if output_of(name) in kinds
-        and not metric_of(name).fits(2 if kinds[output_of(name)] == "classes" else 1)
+        if output_of(name) in kinds and not _fits(name, kinds[output_of(name)], overall.entries_of(name))
     ]
+
+
+def _fits(metric: str, kind: str, entries: int) -> bool:
+    # A label of several numbers has as many as the answer; of one that is a code, their number is not known.
+    return metric_of(metric).fits(max(entries, 2) if kind == "classes" else 1, entries=entries)

@@ -112,9 +112,15 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     report: Any = _read_json(f"{serving.uri}/report.json") if serving else {}
     if serving:
         served = ServingLimits.of(serving_limits or {})
-        more_checks += serving_checks(report, served, metrics=metrics, classes=names)
+        more_checks += serving_checks(
+            report,
+            served,
+            metrics=metrics,
+            entries={name: overall.entries_of(name) for name in metrics},
+            classes=names,
+        )
     else:
-        more_checks += fit_checks(metrics, evaluated.kinds)
+        more_checks += fit_checks(metrics, evaluated.kinds, overall)
         more_notes.append("the served model was not checked (evaluate.serving: null)")
     serving_model = serving_model_path(model.uri)
     digest = model_digest(serving_model)

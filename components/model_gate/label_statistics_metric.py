@@ -30,7 +30,8 @@ from slipway.components.model_gate.trivial_scores import (
     rounded_label,
 )
 
-_STATISTICS = (*ALWAYS, "constant_auc", "constant_precision")
+# Not those of each entry of a vector, which would take a counter for each: its errors are compared with none.
+_STATISTICS = (*ALWAYS, "constant_auc", "constant_precision", "entries")
 
 
 class LabelStatisticsMetric(tfma.metrics.Metric):
@@ -245,5 +246,6 @@ class _LabelCounts(beam.CombineFn):
         found = LabelStatistics.of_counts(
             weights, squares=squares, count=sum(rows.values()), has_answer_for_each=counts.outputs > 1
         )
-        known = {**found.known(), **counts.of_constants}
+        entries = {"entries": float(counts.width)} if counts.width > 1 else {}
+        known = {**found.known(), **counts.of_constants, **entries}
         return {key: known[name] for key, name in zip(self._keys, _STATISTICS, strict=True) if name in known}

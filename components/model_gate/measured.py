@@ -35,6 +35,15 @@ class Measured:
         """The same with the labels of one output; of the only one where its name is empty."""
         return replace(self, labels=self.labels_of_outputs.get(output)) if output else self
 
+    def entries_of(self, metric: str) -> int:
+        """Return how many numbers a metric's label has; of a mean over outputs, that of each, or 1."""
+        output = output_of(metric)
+        labels = self.of_output(output).labels
+        if labels is None and not output:
+            widths = {int(each.entries or 1) for each in self.labels_of_outputs.values()}
+            return widths.pop() if len(widths) == 1 else 1
+        return int(labels.entries or 1) if labels else 1
+
     @property
     def defined(self) -> dict[str, float]:
         """The candidate's metrics that mean something here: an AUC over labels of one class is left out."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import NotRequired, Self, TypedDict
 
 from slipway.components.counted_words import counted
@@ -11,6 +12,7 @@ from slipway.components.model_gate.trivial_rules import NO_NAMES, ClassNames
 from slipway.components.model_gate.verdict import Check
 from slipway.components.setting_fields import setting
 
+NO_ENTRIES: Mapping[str, int] = MappingProxyType({})
 _MIB = 2**20
 # The most items to name in a reason; the report has them all.
 _NAMED = 3
@@ -111,6 +113,7 @@ def serving_checks(
     limits: ServingLimits,
     *,
     metrics: Sequence[str] = (),
+    entries: Mapping[str, int] = NO_ENTRIES,
     classes: ClassNames = NO_NAMES,
 ) -> list[Check]:
     """Check that the model can be served, answers every row, and answers as in training.
@@ -118,6 +121,7 @@ def serving_checks(
     Args:
         report: `report.json` of ServingCheck.
         metrics: those of the evaluation, which must fit the number of outputs.
+        entries: by metric, how many numbers its label has, if that is not one.
         classes: names of the classes by output, which must fit its numbers; the only output is "".
     """
     failures = {each["stage"]: each["error"] for each in report["failed"]}
@@ -133,7 +137,7 @@ def serving_checks(
         return checks
     checks += _answer_checks(report, failures)
     checks += _parity_checks(report, failures, limits.tolerance)
-    checks += _fit_checks(report, metrics) + _name_checks(report, classes)
+    checks += _fit_checks(report, metrics, entries) + _name_checks(report, classes)
     return checks + _speed_checks(report, limits)
 
 
@@ -223,15 +227,19 @@ def _features_apart(report: ServingReport, tolerance: float) -> str:
     return f"the transform differs in {', '.join(named)}{more}"
 
 
-def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
+def _fit_checks(report: ServingReport, metrics: Sequence[str], entries: Mapping[str, int]) -> list[Check]:
     """Check that metrics fit the outputs: on the wrong number of outputs they silently compute nonsense."""
     widths = {name: _width(report, output_of(name)) for name in metrics}
-    wrong = [name for name, width in widths.items() if not metric_of(name).fits(width)]
+    wrong = [
+        name
+        for name, width in widths.items()
+        if not metric_of(name).fits(width, entries=entries.get(name, 1))
+    ]
     return [
         Check(
             metric=f"metric {name}",
             slice="",
-            required="one output for each class" if metric_of(name).outputs == "classes" else "one output",
+            required=metric_of(name).needed_outputs(entries=entries.get(name, 1)),
             got=float(widths[name]),
             baseline=None,
             passed=False,

@@ -47,6 +47,11 @@ class LabelStatistics:
         constant_auc: the area under the curve of always answering how frequent each class is, if a row has
             several answers and an area or a precision is requested; else None.
         constant_precision: the precision of always answering only the most frequent class, in the same cases.
+        entries: how many numbers a label has, if it is a vector; else None.
+        entry_variance, entry_deviation: of labels that are vectors, `variance` and `absolute_deviation` of
+            each entry by itself, and their mean over the entries; None if they were not counted. Those of all
+            entries together are larger where the entries have other means: a model that always answers each
+            one's mean has a smaller error.
         random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: the expected value if the
             rows of each group are in random order; None if it is not requested.
     """
@@ -66,6 +71,9 @@ class LabelStatistics:
     pinball_loss: float | None = None
     constant_auc: float | None = None
     constant_precision: float | None = None
+    entries: float | None = None
+    entry_variance: float | None = None
+    entry_deviation: float | None = None
     random_mean_reciprocal_rank: float | None = None
     random_ndcg: float | None = None
     random_ndcg_5: float | None = None
@@ -145,6 +153,16 @@ class LabelStatistics:
         return self.classes == 2 and math.isclose(self.variance, self.mean * (1 - self.mean), abs_tol=1e-9)
 
     @property
+    def squared_error(self) -> float | None:
+        """The mean squared error of always answering the mean, of vectors each entry's; None: not known."""
+        return self.variance if self.entries is None else self.entry_variance
+
+    @property
+    def absolute_error(self) -> float | None:
+        """The same of always answering the median, and the mean absolute error."""
+        return self.absolute_deviation if self.entries is None else self.entry_deviation
+
+    @property
     def has_area_of_two_classes(self) -> bool:
         """Whether an area is that of one answer to labels 0 and 1, of which every constant has one half."""
         return self.is_binary and self.constant_auc is None
@@ -173,6 +191,27 @@ def digits_of_labels(labels: Collection[float]) -> int:
 def rounded_label(label: float, digits: int) -> float:
     """Round a label of a continuum to a number of digits."""
     return float(f"{label:.{digits}g}")
+
+
+MOST_ENTRIES = 1024
+"""Most entries of a label whose constants are counted one by one: some 130 MB at `DISTINCT_LABELS` each."""
+
+
+def of_entries(entries: Sequence[Mapping[float, float]]) -> dict[str, float]:
+    """Return `entry_variance` and `entry_deviation` of `LabelStatistics`; empty without any label.
+
+    Args:
+        entries: for each entry of the labels, the number of rows, or their weight, by its number. An entry
+            counts by the rows that have it.
+    """
+    found = [LabelStatistics.of_counts(each) for each in entries if any(each.values())]
+    if not found:
+        return {}
+    weight = math.fsum(each.weight for each in found)
+    return {
+        "entry_variance": math.fsum(each.weight * each.variance for each in found) / weight,
+        "entry_deviation": math.fsum(each.weight * each.absolute_deviation for each in found) / weight,
+    }
 
 
 NO_CLASS = -1.0
@@ -246,9 +285,10 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     """Return the score of the best constant answer; None if it is not known.
 
     The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
-    error, the shares of the classes for a cross-entropy and for an AUC of several answers, any for one of one
-    answer, always "yes" for a precision, of several answers to the most frequent class alone. A label that is
-    itself a share, 0 to 1, counts as both answers, each with its share.
+    error (of labels that are vectors, those of each entry), the shares of the classes for a cross-entropy and
+    for an AUC of several answers, any for one of one answer, always "yes" for a precision, of several answers
+    to the most frequent class alone. A label that is itself a share, 0 to 1, counts as both answers, each
+    with its share.
     """
     known = METRICS.get(plain_name(metric))
     if known and known.outputs == "ranks":
@@ -260,11 +300,11 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
         case "constant_auc":
             return 0.5 if labels.constant_auc is None else labels.constant_auc
         case "variance":
-            return labels.variance
+            return labels.squared_error
         case "deviation":
-            return math.sqrt(labels.variance)
+            return None if labels.squared_error is None else math.sqrt(labels.squared_error)
         case "absolute_deviation":
-            return labels.absolute_deviation
+            return labels.absolute_error
         case "entropy":
             return labels.entropy
         case "binary_entropy":
@@ -290,6 +330,10 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             if _are_shares(metric, labels):
                 return f"always answering {class_name(float(labels.mean > 0.5), classes)}"
             return f"always answering {class_name(labels.majority, classes)}"
+        case "variance" | "deviation" if labels.entries is not None:
+            return "always answering the mean of each number of the label"
+        case "absolute_deviation" if labels.entries is not None:
+            return "always answering the median of each number of the label"
         case "variance" | "deviation":
             return f"always answering {labels.mean:.4g}, the mean"
         case "absolute_deviation":

@@ -22,6 +22,7 @@ from slipway.components.even_sample import even_sample
 from slipway.components.example_records import in_pieces, records
 from slipway.components.reference_models.fit import (
     Table,
+    Task,
     answers_of,
     label_of,
     require_labels,
@@ -72,7 +73,7 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
     keep_to_cpu()
     transform = tft.TFTransformOutput(transform_graph.uri)
     train, held_out = (
-        _read(transform, examples, split, labels=labels, weight=weight, apart=pass_through or ())
+        _read(transform, examples, split, labels=labels, tasks=tasks, weight=weight, apart=pass_through or ())
         for split in ("train", "eval")
     )
     for split, tables in (("train", train), ("eval", held_out)):
@@ -106,6 +107,7 @@ def _read(
     split: str,
     *,
     labels: Mapping[str, str],
+    tasks: Mapping[str, Task],
     weight: str,
     apart: Collection[str],
 ) -> dict[str, Table]:
@@ -128,13 +130,16 @@ def _read(
             "evaluate.baselines needs some in train and in eval",
             hint="check data.split, and transform.weight if there is one; or remove evaluate.baselines",
         )
-    found = {label: label_of(columns.pop(label), label) for label in set(labels.values())}
+    raw = {label: columns.pop(label) for label in set(labels.values())}
     categories = {
         column.name: int(column.int_domain.max) + 1
         for column in transform.transformed_metadata.schema.feature
         if column.name in columns and column.int_domain.is_categorical and column.int_domain.min == 0
     }
-    return {output: Table(columns, categories, found[label], weights) for output, label in labels.items()}
+    return {
+        output: Table(columns, categories, label_of(raw[label], label, tasks[output]), weights)
+        for output, label in labels.items()
+    }
 
 
 def _joined(batches: Sequence[Any]) -> np.ndarray:

@@ -61,18 +61,19 @@ def rows_that_count(
     return others, weights[counts]
 
 
-def label_of(column: np.ndarray, name: str) -> np.ndarray:
+def label_of(column: np.ndarray, name: str, task: Task) -> np.ndarray:
     """Return the label of each row, [rows]; a one-hot vector becomes the number of its class.
 
     Args:
         column: [rows, size].
+        task: whether labels are classes or numbers: then a vector is never a class.
 
     Raises:
         ComponentError: a row has a vector that is not one-hot.
     """
     if column.shape[1] == 1:
         return column[:, 0]
-    if not ((np.count_nonzero(column, axis=1) == 1) & (column.max(axis=1) == 1)).all():
+    if task == "numbers" or not ((np.count_nonzero(column, axis=1) == 1) & (column.max(axis=1) == 1)).all():
         raise ComponentError(
             f"label {name!r} has {column.shape[1]} numbers per row, but a reference model predicts one",
             hint="remove evaluate.baselines, or list a column for each label in transform.label",

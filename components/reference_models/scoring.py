@@ -22,7 +22,7 @@ def scores(
     metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
     """Return the metrics by name, except those without a value, such as a precision without any yes, the
-    logarithm of a negative answer, or an infinite error.
+    logarithm of a negative answer, or an infinite error, and errors of numbers where answers are of classes.
 
     Args:
         metrics: name -> Keras class.
@@ -35,6 +35,8 @@ def scores(
     found = {}
     for name, class_name in metrics.items():
         known = BY_CLASS[class_name]
+        if known.outputs == "numbers" and answers.shape[1] > 1:
+            continue  # the label is the number of a class here, and a vector for the model
         given, truth = _as_taken(known, answers, labels)
         counted = np.ones(len(labels)) if weights is None else weights
         wanted = truth > 0.5

@@ -1,4 +1,4 @@
-"""Workloads whose models answer with several labels, with quantiles, and with scores to rank by, whole.
+"""Workloads whose models answer with several labels, quantiles, scores to rank by, and a vector, whole.
 
 Seen only here: from a file to the pushed model, the gates by the names of its outputs, and the answers of
 `predict`. What each metric is, and which rules hold it, is seen in the unit tests.
@@ -67,6 +67,17 @@ evaluate:
   metrics: [ndcg, ndcg_5, mean_reciprocal_rank]
   thresholds: {ndcg_5: {min: 0.8}, mean_reciprocal_rank: {min: 0.7}}
 """
+VECTORS = """
+name: landings
+data: {source: landings.jsonl, format: jsonl, label: place}
+schema: schemas/landings.pbtxt
+transform: {preprocessing_fn: workloads.landings.preprocessing.preprocessing_fn}
+train: {model: workloads.landings.model.build_model, batch_size: 8, epochs: 5, seed: 1}
+evaluate:
+  metrics: [mean_absolute_error, root_mean_squared_error]
+  thresholds: {root_mean_squared_error: {max: 0.5}}
+  beat_trivial: all
+"""
 MODEL = '''
 """A layer on all features."""
 
@@ -84,7 +95,7 @@ def build_model(features, hyperparameters):
 '''
 SIGMOIDS = 'keras.layers.Dense(2, activation="sigmoid")(both)'
 RISING = "rising(keras.layers.Dense(3)(both))"
-COLUMN = """feature {{ name: "{name}" type: {kind} shape {{ dim {{ size: 1 }} }}
+COLUMN = """feature {{ name: "{name}" type: {kind} shape {{ dim {{ size: {size} }} }}
   presence {{ min_fraction: 1 min_count: 1 }} {more}}}
 """
 NOT_SERVED = 'not_in_environment: "SERVING" '
@@ -117,19 +128,39 @@ def searches(drawn):
             }
 
 
+def landings(drawn):
+    """Two numbers around 0 and around 10, each of its own: one number for both misses each by five."""
+    for _ in range(400):
+        x, y = round(drawn.uniform(-1, 1), 3), round(drawn.uniform(-1, 1), 3)
+        place = [2 * x + drawn.uniform(-0.3, 0.3), 10 - y + drawn.uniform(-0.3, 0.3)]
+        yield {"x": x, "y": y, "place": [round(each, 3) for each in place]}
+
+
 WORKLOADS = {
     "visits": (SEVERAL_LABELS, visits, SIGMOIDS, '"binary_crossentropy"'),
     "waits": (QUANTILES, waits, RISING, 'PinballLoss(hyperparameters["quantiles"])'),
     "searches": (RANKING, searches, "keras.layers.Dense(1)(both)", '"mse"'),
+    "landings": (VECTORS, landings, "keras.layers.Dense(2)(both)", '"mse"'),
 }
 KINDS = {int: "INT", float: "FLOAT", str: "BYTES"}
 # The labels; group and weight are no inputs either, without a word about it in the schema.
-LABELS = {"sport", "music", "minutes", "relevance"}
+LABELS = {"sport", "music", "minutes", "relevance", "place"}
 
 
 def write_csv(path, rows):
     lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_json_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def column_of(name, value):
+    """A column of the schema: of a list, as many numbers as it has."""
+    of_one, size = (value[0], len(value)) if isinstance(value, list) else (value, 1)
+    more = NOT_SERVED if name in LABELS else ""
+    return COLUMN.format(name=name, kind=KINDS[type(of_one)], size=size, more=more)
 
 
 @pytest.fixture(scope="module")
@@ -144,11 +175,11 @@ def copy(tmp_path_factory, project):
         (code / "model.py").write_text(MODEL.format(answers=answers, loss=loss), encoding="utf-8")
         (code / "workload.yaml").write_text(settings, encoding="utf-8")
         rows = list(rows_of(random.Random(1)))  # noqa: S311 (a sample, no secret)
-        write_csv(folder / f"{name}.csv", rows)
-        columns = [
-            COLUMN.format(name=column, kind=KINDS[type(value)], more=NOT_SERVED if column in LABELS else "")
-            for column, value in rows[0].items()
-        ]
+        if name == "landings":
+            write_json_lines(folder / f"{name}.jsonl", rows)
+        else:
+            write_csv(folder / f"{name}.csv", rows)
+        columns = [column_of(*each) for each in rows[0].items()]
         environments = 'default_environment: "TRAINING"\ndefault_environment: "SERVING"\n'
         (folder / "schemas" / f"{name}.pbtxt").write_text(environments + "".join(columns), encoding="utf-8")
     return folder
@@ -196,9 +227,10 @@ def predicted(copy, here):
     """The lines that `predict` writes for rows."""
 
     def predict(name, rows):
-        write_csv(copy / "new.csv", rows)
+        write, ending = (write_json_lines, "jsonl") if name == "landings" else (write_csv, "csv")
+        write(copy / f"new.{ending}", rows)
         to = copy / f"predicted-{name}"
-        here("predict", name, "--input", "new.csv", "--to", str(to))
+        here("predict", name, "--input", f"new.{ending}", "--to", str(to))
         summary = json.loads((to / "summary.json").read_text(encoding="utf-8"))
         assert (summary["predicted"], summary["rejected"]) == (len(rows), {})
         written = (to / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8")
@@ -245,6 +277,19 @@ def test_quantiles_rise_cover_and_are_answered_in_their_order(pushed, predicted)
     assert few == sorted(few)
     assert many == sorted(many)
     assert all(high > low + 1 for low, high in zip(few, many, strict=True))
+
+
+def test_a_vector_is_judged_by_each_of_its_numbers_and_answered_whole(pushed, predicted):
+    metrics, checks = pushed("landings")
+    assert metrics.keys() == {"example_count", "mean_absolute_error", "root_mean_squared_error"}
+    beaten = {name: required for name, required in checks if "of each number of the label)" in required}
+    assert beaten.keys() == {"mean_absolute_error", "root_mean_squared_error"}, checks
+    # Around one mean of both numbers, the labels would be five apart.
+    assert all(float(required.split()[1]) < 2 for required in beaten.values()), beaten
+    answers = [
+        line["prediction"] for line in predicted("landings", [{"x": 0.5, "y": 0.5}, {"x": -1.0, "y": 0.0}])
+    ]
+    assert answers == [pytest.approx(place, abs=0.5) for place in ([1.0, 9.5], [-2.0, 10.0])]
 
 
 def test_scores_rank_the_rows_of_a_group_and_group_and_weight_reach_the_predictions(pushed, predicted):

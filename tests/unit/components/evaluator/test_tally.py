@@ -245,6 +245,27 @@ def test_several_labels_of_a_row_are_each_counted():
     assert ANSWERS_NAME not in found, "rows with several classes are not told of"
 
 
+def test_numbers_of_a_vector_are_counted_one_by_one_in_whatever_parts_they_come():
+    labels = np.array([[1.0, 100.0], [3.0, 100.0], [np.nan, 104.0], [2.0, 100.0], [2.0, 96.0]])
+    asked = request("mean_absolute_error", **ALL)
+    expected = {"entries": 2.0, "entry_variance": (2 + 32) / 9, "entry_deviation": (2 + 8) / 9}
+    whole = tallied(asked, labels=labels, answers=np.ones((5, 2)))
+    merged = Tally(asked)
+    for part in (slice(3, 5), slice(0, 3)):
+        merged.merge(tallied(asked, part, labels=labels, answers=np.ones((5, 2))))
+    empty = Tally(asked)
+    empty.merge(merged)
+    for each in (whole, merged, empty):
+        found = values(asked, each)
+        told = {name: found[()].get(f"label_{name}") for name in expected}
+        assert told == pytest.approx(expected)
+        assert "label_entry_variance" not in found[("text", "a"),], "a slice is compared with no constant"
+    other = request("cosine_similarity", **ALL)
+    found = values(other, tallied(other, labels=labels, answers=np.ones((5, 2))))[()]
+    assert found["label_entries"] == 2
+    assert "label_entry_variance" not in found
+
+
 def test_vectors_with_one_at_most_are_classes_and_those_of_zeros_the_first_as_an_accuracy_takes_them():
     labels = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     asked = request("cosine_similarity", **ALL)

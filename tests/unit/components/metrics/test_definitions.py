@@ -51,6 +51,21 @@ def test_a_value_is_better_on_the_metric_s_own_side(name, value, than, better):
     assert metric_of(name).is_better(value, than=than) is better
 
 
+@pytest.mark.parametrize(
+    ("name", "fitting"),
+    [
+        ("mean_squared_error", {(1, 1), (3, 3)}),
+        ("binary_accuracy", {(1, 1), (1, 3)}),
+        ("categorical_accuracy", {(3, 1), (3, 3)}),
+        ("ndcg", {(1, 1), (1, 3)}),
+        ("auc", {(1, 1), (1, 3), (3, 1), (3, 3)}),
+    ],
+)
+def test_a_metric_fits_so_many_answers_to_a_label_of_so_many_numbers(name, fitting):
+    asked = [(width, entries) for width in (1, 3) for entries in (1, 3)]
+    assert {each for each in asked if METRICS[name].fits(each[0], entries=each[1])} == fitting
+
+
 def test_no_two_metrics_are_of_one_class():
     assert len(BY_CLASS) == len(METRICS)
 

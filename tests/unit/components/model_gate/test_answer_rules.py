@@ -1,6 +1,7 @@
 """A model that answers NaN or infinity to some rows, or of which nothing was measured, is refused."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -124,8 +125,20 @@ def test_logits_refuse_the_model_where_a_metric_takes_probabilities():
 )
 def test_metric_of_another_number_of_outputs_is_refused_without_a_serving_check(metrics, kinds, said):
     """`categorical_accuracy` of one number is 1 for every model, above any constant answer."""
-    found = fit_checks(metrics, kinds)
+    found = fit_checks(metrics, kinds, Measured({}, {}, None))
     assert len(found) == len(said)
     for check, words in zip(found, said, strict=True):
         assert not check.passed
         assert words in check.reason
+
+
+def test_errors_of_a_vector_fit_one_output_for_each_of_its_numbers():
+    one = LabelStatistics.of_counts({0: 5, 1: 5})
+    of_two = Measured({}, {}, replace(one, entries=2.0))
+    assert fit_checks(["mean_squared_error"], {"": "classes"}, of_two) == []
+    [check] = fit_checks(["mean_squared_error"], {"": "numbers"}, of_two)
+    assert check.reason.startswith(
+        "metric mean_squared_error is of one output, needs one output for each number"
+    )
+    several = Measured({}, {}, None, labels_of_outputs={"a": replace(one, entries=2.0), "b": one})
+    assert [several.entries_of(f"{name}mean_squared_error") for name in ("a/", "b/", "")] == [2, 1, 1]

@@ -235,6 +235,22 @@ def test_metric_must_fit_the_number_of_outputs(metric, outputs, found):
     assert reasons(metrics=[metric], outputs=outputs) == told
 
 
+def test_errors_of_a_vector_need_an_answer_for_each_of_its_numbers():
+    def told(outputs):
+        checks = serving_checks(
+            {**SOUND, "outputs": outputs},
+            ServingLimits(),
+            metrics=["mean_squared_error"],
+            entries={"mean_squared_error": 3},
+        )
+        return [check.reason for check in checks if not check.passed]
+
+    assert told(3) == []
+    for outputs in (1, 4):
+        [reason] = told(outputs)
+        assert "needs one output for each number of the label" in reason
+
+
 def test_metric_of_an_output_must_fit_that_output():
     served = {"many": ["float32", [None, 10], "a:0"], "one": ["float32", [None, 1], "b:0"]}
     given = {"outputs": 11, "signatures": {"serving_default": {"outputs": served}}}

@@ -206,6 +206,46 @@ def test_vector_of_zeros_counts_for_a_constant_as_the_accuracy_takes_it(shares, 
     assert trivial_value("categorical_accuracy", of_labels) == pytest.approx(best)
 
 
+VECTORS = np.stack([DRAW.normal(size=60), 100 + DRAW.choice([0.0, 3.0], 60), 7 * DRAW.random(60)], axis=1)
+OF_ENTRIES = ("mean_squared_error", "root_mean_squared_error", "mean_absolute_error")
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize("metric", OF_ENTRIES)
+def test_of_a_vector_no_constant_is_better_than_the_middle_of_each_number(metric, weights):
+    """Of all numbers together, the middle misses each: a model without knowledge would beat it by far."""
+    counted = np.repeat(VECTORS, np.ones(60, int) if weights is None else (2 * weights).astype(int), axis=0)
+    middle = np.median(counted, axis=0) if metric == "mean_absolute_error" else counted.mean(axis=0)
+    others = middle + DRAW.normal(size=(50, 3)) * [0.1, 0.3, 0.5]
+    best, labels = best_of(metric, VECTORS, [middle, *others], weights=weights)
+    assert trivial_value(metric, labels) == pytest.approx(best, rel=1e-5)
+    whole = Measured({metric: best, "example_count": 60.0}, {}, labels)
+    [check], _ = trivial_checks([metric], {}, whole, beat="one")
+    assert not check.passed
+    assert "of each number of the label)" in check.required
+    assert labels.entries == 3
+
+
+def test_a_number_of_a_vector_that_rows_lack_counts_by_the_rows_that_have_it():
+    labels = np.array([[0.0, 10.0], [4.0, np.nan], [0.0, np.nan], [4.0, np.nan]])
+    value, known = evaluated("mean_squared_error", labels, np.tile([2.0, 10.0], (4, 1)))
+    assert trivial_value("mean_squared_error", known) == value == pytest.approx(4 * 4 / 5)
+
+
+def test_probabilities_of_classes_are_held_against_the_classes_shares():
+    labels = np.eye(3)[DRAW.choice(3, 60, p=[0.6, 0.3, 0.1])]
+    value, known = evaluated("mean_squared_error", labels, np.tile(labels.mean(axis=0), (60, 1)))
+    assert trivial_value("mean_squared_error", known) == pytest.approx(value, rel=1e-6)
+
+
+def test_numbers_of_a_vector_that_were_not_counted_one_by_one_are_compared_with_nothing():
+    labels = replace(LabelStatistics.of_counts({0: 5, 100: 5}), entries=2.0)
+    assert [trivial_value(metric, labels) for metric in OF_ENTRIES] == [None, None, None]
+    assert LabelStatistics.of_counts({0: 5, 100: 5}).squared_error == 2500
+    _, wide = evaluated("mean_squared_error", np.ones((2, 1025)) * [[1], [2]], np.ones((2, 1025)))
+    assert (wide.entries, wide.squared_error) == (1025, None)
+
+
 def test_area_of_a_constant_by_hand():
     assert constant_area([900, 50, 50], 1000) == pytest.approx(0.925)
     assert constant_area([10, 10], 20) == 0.5

@@ -129,11 +129,13 @@ def test_a_label_that_every_row_has_or_none_is_answered_as_it_is(name, only):
 
 
 def test_label_is_one_number_or_the_place_of_a_one():
-    np.testing.assert_array_equal(label_of(np.array([[3.0], [0.5]]), "y"), [3.0, 0.5])
-    np.testing.assert_array_equal(label_of(np.array([[0, 0, 1], [1, 0, 0]]), "y"), [2, 0])
+    np.testing.assert_array_equal(label_of(np.array([[3.0], [0.5]]), "y", "numbers"), [3.0, 0.5])
+    np.testing.assert_array_equal(label_of(np.array([[0, 0, 1], [1, 0, 0]]), "y", "classes"), [2, 0])
     for several in ([[1, 1], [0, 1]], [[0, 0], [0, 1]], [[2, 0], [0, 1]]):
         with pytest.raises(ComponentError, match="label 'y' has 2 numbers per row, but a reference"):
-            label_of(np.array(several), "y")
+            label_of(np.array(several), "y", "classes")
+    with pytest.raises(ComponentError, match="label 'y' has 2 numbers per row"):
+        label_of(np.array([[0, 1], [1, 0]]), "y", "numbers")  # of which no class is asked
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -36,10 +36,18 @@ def scored(names, answers, labels, weights):
     return scores({name: METRICS[name].class_name for name in names}, answers, labels, weights)
 
 
+def test_an_error_of_numbers_is_not_told_of_answers_for_each_class():
+    """Its label is then a vector for the model that is judged, and the number of a class here."""
+    names = ("mean_squared_error", "root_mean_squared_error", "sparse_categorical_accuracy")
+    assert scored(names, np.eye(3)[[0, 1]], np.array([0.0, 1.0]), None) == {
+        "sparse_categorical_accuracy": 1.0
+    }
+
+
 @pytest.mark.parametrize("has_weights", [False, True])
 @pytest.mark.parametrize("classes", [1, 3])
 def test_scores_are_the_evaluator_s(classes, has_weights):
-    kinds = ("one", None) if classes == 1 else ("classes", None)
+    kinds = ("one", "numbers", None) if classes == 1 else ("classes", None)
     names = [name for name, metric in METRICS.items() if metric.outputs in kinds]
     labels = DRAW.integers(0, max(classes, 2), ROWS).astype(float)
     answers = DRAW.dirichlet(np.ones(3), ROWS) if classes > 1 else np.clip(labels * 0.4, 0.3, 1)[:, None]
