@@ -678,6 +678,54 @@ def test_jax_compiles_one_program_for_each_length(job, tmp_path, jax_python):
     assert len(traced) <= 4, "once for each, and once to make the optimizer's variables"
 
 
+OF_JAX = """
+    import jax
+    import keras
+
+    class Own(keras.Model):
+        def train_step(self, state, data):
+            trained, others, optimizer, metrics = state
+            x, y, _ = keras.utils.unpack_x_y_sample_weight(data)
+
+            def error_of(trained):
+                answers, _ = self.stateless_call(trained, others, x, training=True)
+                return keras.ops.mean(keras.ops.square(answers - y))
+
+            error, slopes = jax.value_and_grad(error_of)(trained)
+            trained, optimizer = self.optimizer.stateless_apply(optimizer, slopes, trained)
+            return {"loss": error, "halved": error / 2}, (trained, others, optimizer, metrics)
+
+    def build_model(features, hyperparameters):
+        inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+        model = Own(inputs, keras.layers.Dense(1)(inputs["x"]))
+        model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse")
+        return model
+"""
+LOOP_OF_JAX = """
+    def fit(model, data, context):
+        for batch in data:
+            context.step_done(model.train_on_batch(*batch, return_dict=True)["loss"])
+"""
+
+
+def test_jax_trains_by_a_step_and_by_a_loop_of_ones_own(job, tmp_path, jax_python):
+    (tmp_path / "of_jax.py").write_text(textwrap.dedent(OF_JAX))
+    (tmp_path / "loop_of_jax.py").write_text(textwrap.dedent(OF_JAX + LOOP_OF_JAX))
+    results = []
+    for name in ("of_jax", "loop_of_jax"):
+        own = replace(job, model=f"{name}.build_model", compute=ComputeSettings(backend="jax"), epochs=6)
+        (tmp_path / "job.json").write_text(own.to_json(), encoding="utf-8")
+        with TrainingProcess(
+            tmp_path / "job.json", import_roots=[tmp_path], compute=own.compute, interpreter=jax_python
+        ) as process:
+            results.append(process.wait(show=lambda _: None))
+    by_step, by_loop = results
+    assert by_step["metrics"]["halved"] == pytest.approx(by_step["metrics"]["loss"] / 2)
+    assert by_step["steps"] == by_loop["steps"] == 18
+    assert by_loop["metrics"]["val_loss"] == pytest.approx(by_step["metrics"]["val_loss"], rel=1e-3)
+    assert by_step["metrics"]["val_loss"] < 10
+
+
 HELD = """
     import keras
     import tensorflow as tf
