@@ -64,13 +64,13 @@ def collectives(text: str) -> Iterator[Sent]:
             continue
         sent = Sent(
             kind=found["kind"],
-            result_bytes=_size_bytes(found["shape"]),
+            result_bytes=size_bytes(found["shape"]),
             members=_members(line),
             pairs=_pairs(line),
             computation=computation,
         )
         if sent.kind == "all-reduce" and computation.startswith(_ALL_REDUCE_SCATTER):
-            sent = replace(sent, kind="reduce-scatter", result_bytes=_size_bytes(result))
+            sent = replace(sent, kind="reduce-scatter", result_bytes=size_bytes(result))
         if found["phase"] == "-start":
             started[found["name"]] = sent
             continue
@@ -82,7 +82,8 @@ def collectives(text: str) -> Iterator[Sent]:
         yield sent
 
 
-def _size_bytes(shape: str) -> int:
+def size_bytes(shape: str) -> int:
+    """Return the size of an array, or of all arrays of a tuple, written as "bf16[128,64]{1,0}"."""
     return sum(
         (1 if array["type"].startswith("f8") else _BYTES.get(array["type"], 4))
         * math.prod(map(int, filter(None, array["sizes"].split(","))))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from slipway.components.preflight.hlo import BEGINS
+from slipway.components.preflight.hlo import BEGINS, size_bytes
 
 _NAMED = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[\w.-]+) = ")
 _KIND = re.compile(r" ([a-z][\w-]*)\(")
@@ -25,6 +25,8 @@ _LABELS = re.compile(r"dim_labels=([^_,]+)_([^-,]+)->([^,\s]+)")
 _GROUPS = re.compile(r"(feature|batch)_group_count=(\d+)")
 _SAME = ("copy", "bitcast", "convert")
 """Operations whose result has the value of their operand."""
+_MOVES_NOTHING = ("bitcast", "constant", "get-tuple-element", "parameter", "tuple")
+_RUNS_OTHERS = ("async-start", "call", "conditional", "while")
 
 
 class While(NamedTuple):
@@ -33,10 +35,13 @@ class While(NamedTuple):
     Attributes:
         name: JAX's name of the operation, with the layers that it is in, such as "jit(f)/jvp(lstm)/while".
         turns: how often its body is computed each time that the loop is reached; None if unknown.
+        more_bytes: the most that all turns after the first read and write, in memory of any kind: of an array
+            that a part is taken of, the whole one counts. Infinite if unknown.
     """
 
     name: str
     turns: int | None
+    more_bytes: float
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class _Instruction:
     name: str
     kind: str
     shape: tuple[int, ...]
+    size_bytes: int
     operands: tuple[str, ...]
     text: str
     is_root: bool
@@ -80,11 +86,26 @@ class Loops:
     def found(self) -> tuple[While, ...]:
         """The loops, in the order in which they are reached."""
         return tuple(
-            While(named[1] if (named := _OP_NAME.search(each.text)) else "", self._turns(each, within))
-            for name in self.times
+            While(
+                named[1] if (named := _OP_NAME.search(each.text)) else "",
+                turns := self._turns(each, within),
+                math.inf if turns is None else times * max(turns - 1, 0) * self._turn_bytes(each),
+            )
+            for name, times in self.times.items()
             for within in [self._computations[name]]
             for each in within.instructions.values()
             if each.kind == "while"
+        )
+
+    def _turn_bytes(self, loop: _Instruction) -> float:
+        body = self._named("body", loop.text)
+        if body is None or any(each.kind in _RUNS_OTHERS for each in body.instructions.values()):
+            return math.inf
+        known = body.instructions
+        return sum(
+            each.size_bytes + sum(known[name].size_bytes for name in each.operands if name in known)
+            for each in known.values()
+            if each.kind not in _MOVES_NOTHING
         )
 
     @functools.cached_property
@@ -200,6 +221,7 @@ def _instruction(line: str) -> _Instruction | None:
         name=named["name"],
         kind=kind[1],
         shape=tuple(map(int, filter(None, shapes[0].split(",")))) if len(shapes) == 1 else (),
+        size_bytes=size_bytes(line[named.end() : kind.start()]),
         operands=tuple(_OPERAND.findall(line, kind.end(), end)),
         text=line[kind.end() :],
         is_root=bool(named["root"]),

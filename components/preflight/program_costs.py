@@ -3,6 +3,7 @@
 The program is read through its methods only; JAX is not imported.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -64,6 +65,11 @@ _REFUSALS = (
 """The compiler's refusals that have words, in the order in which they are asked."""
 
 
+_FEW_TURNS = 16
+"""Turns of a binary search among as many numbers as 16 bits have, such as a Discretization's."""
+_NEXT_TO_NOTHING = 0.1
+"""The share of a step's bytes that may go uncounted without a word; published steps differ by more, see
+`expected.py`."""
 _WITHIN = 1.01
 """Our count of a program's matrix operations holds if it exceeds the compiler's by no more, counted alike."""
 
@@ -94,6 +100,7 @@ def program_costs(
     loops, flops = Loops(text), cost.get("flops", 0.0)
     counted_once = loops.matrix_flops(once=True)
     is_counted = counted_once <= _WITHIN * flops
+    moved = cost.get("bytes accessed", 0.0)
     times = loops.times if is_counted else {}
     sent = tuple(_collectives(text, where, list(devices), times)) if is_tpu else ()
     return Compiled(
@@ -101,17 +108,28 @@ def program_costs(
         peak_bytes=held_bytes(program.memory_analysis()) if is_tpu else 0,
         available_bytes=where.memory_bytes,
         flops=flops + (loops.matrix_flops() - counted_once if is_counted else 0),
-        moved_bytes=cost.get("bytes accessed", 0.0),
+        moved_bytes=moved,
         collective_bytes=sum(each.result_bytes for each in sent),
         collectives=sent,
-        loops=tuple(_of_the_user(loops, layers, is_counted=is_counted)),
+        loops=tuple(_of_the_user(loops, layers, is_counted=is_counted, moved_bytes=moved)),
         compile_s=compile_s,
     )
 
 
-def _of_the_user(loops: Loops, layers: Collection[str], *, is_counted: bool) -> Iterator[Loop]:
-    """Yield the loops that JAX was asked for, those of a layer that turn alike as one: there and back."""
+def _of_the_user(
+    loops: Loops, layers: Collection[str], *, is_counted: bool, moved_bytes: float
+) -> Iterator[Loop]:
+    """Yield the loops that JAX was asked for, those of a layer that turn alike as one: there and back.
+
+    A few turns that together move next to nothing, as of a search among boundaries, are left out.
+
+    Args:
+        moved_bytes: of the program, with one turn of each loop.
+    """
     asked_for = [each for each in loops.found if each.name.rpartition("/")[2] == "while"]
+    few = [each for each in asked_for if (each.turns or math.inf) <= _FEW_TURNS]
+    if is_counted and sum(each.more_bytes for each in few) <= _NEXT_TO_NOTHING * moved_bytes:
+        asked_for = [each for each in asked_for if each not in few]
     yield from dict.fromkeys(
         Loop(layer=layer_of(each.name, layers), turns=each.turns if is_counted else None)
         for each in asked_for

@@ -1,9 +1,11 @@
 """How often the loops of a compiled program turn, and the operations of its matrices."""
 
+import math
+
 import pytest
 
 from slipway.components.preflight.hlo import collectives
-from slipway.components.preflight.hlo_loops import Loops, While
+from slipway.components.preflight.hlo_loops import Loops
 
 # As libtpu 0.0.42.1 writes a loop of JAX's, with the counter of the inner one passed in.
 PROGRAM = """HloModule jit_step, is_scheduled=true
@@ -91,10 +93,14 @@ def test_turns_are_counted_from_constants_and_others_are_unknown(changes, outer,
     text = program(**changes)
     loops = Loops(text)
 
-    assert loops.found == (
-        While("jit(step)/jvp(outer)/while", outer),
-        While("jit(step)/jvp(outer)/while/body/inner/while", inner),
-    )
+    assert [(each.name, each.turns) for each in loops.found] == [
+        ("jit(step)/jvp(outer)/while", outer),
+        ("jit(step)/jvp(outer)/while/body/inner/while", inner),
+    ]
+    # A turn multiplies and adds to the counter; the loop within one is not looked into.
+    of_a_turn = 2 * (128 * 64 + 64 * 32 + 128 * 32) + 3 * 4
+    more = (outer or 1) * max(inner - 1, 0) * of_a_turn
+    assert [each.more_bytes for each in loops.found] == [math.inf, more]
     assert loops.matrix_flops(once=True) == 2 * PRODUCT
     assert loops.matrix_flops() == ((outer or 1) * max(inner, 1) + 1) * PRODUCT
     [sent] = collectives(text)

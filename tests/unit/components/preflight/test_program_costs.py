@@ -90,6 +90,23 @@ def test_turns_of_a_loop_are_counted_and_those_of_the_users_are_told(program):
     assert costs.loops == (Loop(layer="lstm", turns=30), Loop(layer="lstm", turns=None))
 
 
+@pytest.mark.parametrize(
+    ("turns", "moved_bytes", "is_told"), [(7, 3e5, False), (7, 1e4, True), (17, 3e5, True), (17, 1e9, True)]
+)
+def test_a_few_turns_that_move_next_to_nothing_are_not_told(program, turns, moved_bytes, is_told):
+    """As of a Discretization, which searches among its boundaries."""
+    again = (
+        '  %b.1 = (s32[], f32[8,4]) while(%a), condition=%ends, body=%body, metadata={op_name="lstm/while"}\n'
+    )
+    text = LOOP.replace("constant(30)", f"constant({turns})").replace(again, "")
+    program.as_text = lambda: text
+    program.cost_analysis = lambda: {"flops": 1600.0, "bytes accessed": moved_bytes}
+
+    costs = program_costs(program, batch_size=64, where=ONE, devices=devices(), layers={"lstm"})
+
+    assert costs.loops == ((Loop(layer="lstm", turns=turns),) if is_told else ())
+
+
 def test_turns_are_not_counted_where_our_count_is_not_the_compilers(program):
     program.as_text = lambda: LOOP
 
