@@ -6,8 +6,9 @@ is "not stated".
     [Trillium]: AI-Hypercomputer/tpu-recipes, commit c8cfe2f: training/trillium/NAME-MaxText/README.md, or the
         README in the folder after the comma: the log line that it shows. Synthetic data, no checkpoints.
     [Ironwood]: the same repository, the table of training/ironwood/README.md.
-    [MaxText]: AI-Hypercomputer/maxtext, commit e591f30cb: src/maxtext/configs/tpu/v5e/README.md, row
-        "1x v5e-256"; batch and sequence from the .sh beside it. It gives no times: they follow from the MFU.
+    [MaxText]: AI-Hypercomputer/maxtext, commit 76bd53b0f of December 2023: MaxText/configs/v5e/README.md, row
+        "1x v5e-256"; batch and sequence from the .sh beside it, the rest from base.yml. It gives no times:
+        they follow from the MFU. Later commits repeat the MFU, but their base.yml describes other models.
     [MLPerf 0.5], [MLPerf 0.6], [MLPerf 0.7]: mlcommons/training_results_v0.5, v0.6 and v0.7, Google's logs:
         v0.5.0/google/cloud_NAME/.../results/tpu/resnet/result_0.txt, Google/results/tpu-NAME/resnet/ and
         .../bert/: the median time of the blocks after the first, divided by the steps in a block. Blocks of
@@ -63,7 +64,7 @@ class Transformer:
         attention = self.width * self.head_size * (2 * self.heads + 2 * self.kv_heads)
         return self.layers * (attention + self.matrices * self.width * self.hidden)
 
-    def flops(self, sequence: int, *, is_halved: bool = True) -> float:
+    def flops(self, sequence: int, *, counted: float | None = None) -> float:
         """Return the operations of a step for one sequence, forward and backward, without recomputation.
 
         They are six per weight and position, plus the products of attention. Sources: A. Chowdhery et al.,
@@ -71,12 +72,15 @@ class Transformer:
 
         Args:
             sequence: the length of the sequence, in positions.
-            is_halved: whether causal attention counts half, which a kernel can achieve; MaxText counted it in
-                full until July 2025.
+            counted: the share of the products of attention that counts, 0 to 1; None for half of them if
+                attention is causal, which a kernel can achieve, and for all of them if not. MaxText counted
+                none of them until June 2023, all until November 2023, half until May 2024, all until July
+                2025, and half since.
         """
+        share = (0.5 if self.is_causal else 1.0) if counted is None else counted
         logits = self.predicted * self.width * self.vocabulary
         attention = 12.0 * self.layers * self.heads * self.head_size * sequence
-        return sequence * (6 * (self.weights + logits) + attention / (1 + (self.is_causal and is_halved)))
+        return sequence * (6 * (self.weights + logits) + share * attention)
 
     def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:
         """Return the least that one device computes and moves in a step.
@@ -163,10 +167,24 @@ def _llama(name: str, layers: int, width: int, hidden: int, heads: int, vocabula
     )
 
 
-def _scaled(name: str, layers: int, width: int, hidden: int, heads: int) -> Transformer:
-    """Return MaxText's base.yml at a global_parameter_scale, scaled as its get_individual_scales does."""
+def _scaled(scale: int) -> Transformer:
+    """Return MaxText's base.yml of 2023 at a global_parameter_scale, as its get_individual_scales does.
+
+    Args:
+        scale: a power of two, which is the number of weights in about billions.
+    """
+    cycles, rest = divmod(scale.bit_length() - 1, 3)
+    heads = 8 << cycles + (rest > 0)
     return Transformer(
-        name=name, layers=layers, width=width, hidden=hidden, heads=heads, kv_heads=heads, vocabulary=32000
+        name=f"MaxText {scale}B",
+        layers=16 << cycles,
+        width=2560 << cycles + (rest > 1),
+        hidden=1024 * heads,
+        heads=heads,
+        kv_heads=heads,
+        head_size=256,
+        vocabulary=32768,
+        matrices=2,
     )
 
 
@@ -222,11 +240,11 @@ _RESNET_V3_128 = _resnet(2881564180480.0, 41924366336.0)
 _RESNET_32 = _resnet(720910614528.0, 13070311424.0)
 
 
-def _of_mfu(network: Transformer, batch_size: int, mfu: float) -> PublishedStep:
+def _of_mfu(scale: int, batch_size: int, mfu: float) -> PublishedStep:
     """Return a row of [MaxText]: its time follows from the MFU, v5e's peak of 197e12 and the full count."""
-    rate, name = mfu * 197e12, network.name.split()[-1].lower()
-    step_s = batch_size * network.flops(2048, is_halved=False) / 256 / rate
-    return PublishedStep(network, "v5e-256", batch_size, 2048, step_s, f"[MaxText] {name}.sh", rate)
+    network, rate = _scaled(scale), mfu * 197e12
+    step_s = batch_size * network.flops(2048, counted=1) / 256 / rate
+    return PublishedStep(network, "v5e-256", batch_size, 2048, step_s, f"[MaxText] {scale}b.sh", rate)
 
 
 def _of_epochs(seconds: float, epochs: int, batch_size: int) -> float:
@@ -236,10 +254,10 @@ def _of_epochs(seconds: float, epochs: int, batch_size: int) -> float:
 
 # network, slice, batch, positions, seconds, source, rate
 PUBLISHED: tuple[PublishedStep, ...] = (
-    _of_mfu(_scaled("MaxText 16B", 32, 4096, 28672, 64), 6 * 256, 0.6110),
-    _of_mfu(_scaled("MaxText 32B", 32, 8192, 28672, 64), 4 * 256, 0.6686),
-    _of_mfu(_scaled("MaxText 64B", 64, 8192, 28672, 64), 2 * 256, 0.5990),
-    _of_mfu(_scaled("MaxText 128B", 64, 8192, 57344, 128), 256, 0.5606),
+    _of_mfu(16, 6 * 256, 0.6110),
+    _of_mfu(32, 4 * 256, 0.6686),
+    _of_mfu(64, 2 * 256, 0.5990),
+    _of_mfu(128, 256, 0.5606),
     PublishedStep(_LLAMA_8B, "v6e-8", 24, 8192, 3.443, "[Trillium] Llama3.1-8B, v6e-8", 413.433e12),
     PublishedStep(_LLAMA_8B, "v6e-256", 1024, 8192, 4.546, "[Trillium] Llama3.1-8B, v6e-256", 417.397e12),
     PublishedStep(_MISTRAL_7B, "v6e-8", 48, 8192, 6.320, "[Trillium] Mistral-7B", 431.981e12),

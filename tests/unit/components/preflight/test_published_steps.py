@@ -38,8 +38,8 @@ def test_roofline_is_never_slower_than_what_was_measured(row):
 def test_operations_and_time_give_the_rate_that_was_published_beside_them(row):
     chips = row.devices / CHIPS[row.generation].devices
     rates = [
-        row.batch_size * row.network.flops(row.sequence, is_halved=halved) / chips / row.step_s
-        for halved in (True, False)
+        row.batch_size * row.network.flops(row.sequence, counted=share) / chips / row.step_s
+        for share in (0.5, 1)
     ]
 
     # One of the two ways to count attention, for MaxText has changed its own.
@@ -65,7 +65,23 @@ def test_operations_of_a_transformer_are_six_for_each_weight_and_those_of_attent
     # Scores and sums, 2 x 2 x 4 x 10 each, three times, of two layers; half of them are of later positions.
     assert tiny.flops(10) == 10 * (6 * (weights + 128) + 2 * 3 * 4 * 8 * 10 / 2)
     both_ways = dataclasses.replace(tiny, is_causal=False)
-    assert both_ways.flops(10) == tiny.flops(10, is_halved=False)
+    assert both_ways.flops(10) == tiny.flops(10, counted=1)
+    assert tiny.flops(10, counted=0) == 10 * 6 * (weights + 128)
+
+
+def test_models_of_maxtext_have_the_sizes_of_the_commit_that_published_their_rates():
+    networks = {row.network.name: row.network for row in PUBLISHED if row.source.startswith("[MaxText]")}
+
+    found = {name: (each.layers, each.width, each.hidden, each.heads) for name, each in networks.items()}
+    assert found == {
+        "MaxText 16B": (32, 5120, 32768, 32),
+        "MaxText 32B": (32, 10240, 32768, 32),
+        "MaxText 64B": (64, 10240, 32768, 32),
+        "MaxText 128B": (64, 10240, 65536, 64),
+    }
+    for name, each in networks.items():
+        named = float(name.split()[-1].removesuffix("B")) * 1e9
+        assert each.weights + each.width * each.vocabulary == pytest.approx(named, rel=0.02)
 
 
 def test_docs_show_the_same_numbers(project):
