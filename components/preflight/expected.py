@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.padding import operations
-from slipway.components.preflight.published_steps import PUBLISHED, Kind, PublishedStep
+from slipway.components.preflight.published_models import Kind
+from slipway.components.preflight.published_steps import PUBLISHED, PublishedStep
 from slipway.components.preflight.question_and_answer import Layer, Slice
 from slipway.components.preflight.roofline import Bound, Estimate, estimate
 
@@ -17,7 +18,7 @@ FAR_SHORTER = 0.1
 """A step whose least time is below this share of the shortest row's is not comparable to any row."""
 LEAST_ATTENTION = 0.1
 """A model whose attention has a smaller share of the operations with weights is like no row of the table: of
-these, Llama 3.1 70B has the smallest, 0.17."""
+these, the BERT-like model of 480B has the smallest, 0.14."""
 UNLIKE_ALL = {
     "callback": "they call no host",
     "fast": "a fast look counts the operations and bytes of another program",
