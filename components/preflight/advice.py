@@ -67,7 +67,12 @@ class SliceVerdict:
         """How much longer than its least time a step is expected to take; None if there is no estimate."""
         if self.estimate is None or self.answer is None:
             return None
-        return expect(self.estimate, self.answer.layers, rules=[each.rule for each in self.findings])
+        return expect(
+            self.estimate,
+            self.answer.layers,
+            generation=self.question.slice.generation,
+            rules=[each.rule for each in self.findings],
+        )
 
     @property
     def input_bytes_per_s(self) -> float | None:

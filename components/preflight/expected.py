@@ -13,7 +13,7 @@ from slipway.components.preflight.question_and_answer import Layer, Slice
 from slipway.components.preflight.roofline import Bound, Estimate, estimate
 
 FEWEST = 3
-"""The minimum number of rows of one kind and bound from which an expected time is derived."""
+"""The minimum number of rows of one kind and bound, or of a generation of these, that say what to expect."""
 FAR_SHORTER = 0.1
 """A step whose least time is below this share of the shortest row's is not comparable to any row."""
 LEAST_ATTENTION = 0.1
@@ -49,9 +49,11 @@ class Spread:
     """The spread of the ratios of published to least times, over the rows of one kind and bound.
 
     Attributes:
+        generation: the generation of these rows; None if they are of all generations.
         models: the number of different models among them.
     """
 
+    generation: str | None
     rows: int
     models: int
     median: float
@@ -61,13 +63,19 @@ class Spread:
 
 
 @functools.cache
-def spread(kind: Kind, bound: Bound) -> Spread | None:
-    """Return the spread of the table's rows of a kind and bound; None if there are fewer than `FEWEST`."""
+def spread(kind: Kind, bound: Bound, generation: str | None = None) -> Spread | None:
+    """Return the spread of the table's rows of a kind and bound; None if there are fewer than `FEWEST`.
+
+    Args:
+        generation: that of the rows; None for all.
+    """
     rows = [each for each in PUBLISHED if each.network.kind == kind and least(each).bound == bound]
+    rows = [each for each in rows if generation in {None, each.generation}]
     if len(rows) < FEWEST:
         return None
     ratios = [ratio(each) for each in rows]
     return Spread(
+        generation=generation,
         rows=len(rows),
         models=len({each.network.name for each in rows}),
         median=statistics.median(ratios),
@@ -109,10 +117,18 @@ def kind_of(layers: Sequence[Layer]) -> Kind | None:
     return "attention" if has_attention else "convolution"
 
 
-def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) -> Expected:
+def _is_far_shorter(found: Estimate, alike: Spread) -> bool:
+    return found.step_s < FAR_SHORTER * alike.shortest_s
+
+
+def expect(found: Estimate, layers: Sequence[Layer], *, generation: str, rules: Collection[str]) -> Expected:
     """Return how much longer than its least time a step is expected to take.
 
+    The rows of its own generation say so if there are enough, for they differ by generation more than by
+    model; else those of all.
+
     Args:
+        generation: that of the slice.
         rules: the rules of the findings about the step.
     """
     apart = next((words for rule, words in UNLIKE_ALL.items() if rule in rules), None)
@@ -121,13 +137,17 @@ def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) 
     kind = kind_of(layers)
     if kind is None:
         return Expected(spread=None, why="all published steps are of attention or convolution models")
-    alike, published = spread(kind, found.bound), f"published steps of {_WORDS[kind]}"
-    if alike is None:
+    published = f"published steps of {_WORDS[kind]}"
+    every = spread(kind, found.bound)
+    if every is None:
         return Expected(spread=None, why=f"too few {published} are {found.bound}-bound")
-    if found.step_s < FAR_SHORTER * alike.shortest_s:
-        why = f"the {found.bound}-bound {published} take at least {alike.shortest_s * 1e3:.0f} ms, or longer"
+    if _is_far_shorter(found, every):
+        why = f"the {found.bound}-bound {published} take at least {every.shortest_s * 1e3:.0f} ms, or longer"
         return Expected(spread=None, why=why)
-    only = "" if alike.models > 1 else " (of one model)"
+    own = spread(kind, found.bound, generation)
+    alike = every if own is None or _is_far_shorter(found, own) else own
+    only = f" on {alike.generation}" if alike.generation else ""
+    only += "" if alike.models > 1 else " (of one model)"
     return Expected(
         spread=alike,
         why=f"{alike.rows} {found.bound}-bound {published}{only} took {alike.low:.1f} to {alike.high:.1f} "

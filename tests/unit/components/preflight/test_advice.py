@@ -129,8 +129,9 @@ def test_a_step_like_published_ones_has_a_time_to_expect_beside_the_least(case):
     least, expected = (each.removeprefix("  ~ estimate: ") for each in slice_lines(found)[3:5])
     assert least.startswith("at least 93.2 ms a step, memory-bound; at most 10,991 examples/s")
     assert expected == (
-        "expect about 131 ms a step, 126 ms to 194 ms: 7 memory-bound published steps of models of "
-        "convolutions (of one model) took 1.3 to 2.1 times their least time; measured by others, not by us"
+        "expect about 131 ms a step, 126 ms to 194 ms: 6 memory-bound published steps of models of "
+        "convolutions on v3 (of one model) took 1.3 to 2.1 times their least time; measured by others, "
+        "not by us"
     )
     (training,) = [each for each in slice_lines(found) if "10,000 examples" in each]
     assert "take at least 910 ms, 0.002 USD; expect about 1.28 s, 0.0028 USD; start" in training

@@ -49,6 +49,16 @@ def test_median_and_range_are_those_of_the_rows_of_the_kind_and_bound():
     assert (found.low, found.median, found.high) == (ratios[0], statistics.median(ratios), ratios[-1])
 
 
+def test_rows_of_a_generation_are_taken_alone_if_they_are_three_or_more():
+    ratios = sorted(ratio(each) for each in PUBLISHED if each.generation == "v6e")
+
+    found = spread("attention", "compute", "v6e")
+
+    assert (found.rows, found.generation) == (len(ratios), "v6e")
+    assert (found.low, found.median, found.high) == (ratios[0], statistics.median(ratios), ratios[-1])
+    assert spread("attention", "compute", "v3") is None
+
+
 def test_few_rows_say_nothing():
     assert spread("attention", "memory") is None
     assert spread("convolution", "communication") is None
@@ -84,14 +94,27 @@ def test_kind_is_of_the_layers_that_do_most_of_the_work(layers, kind):
 
 
 def test_a_step_like_those_of_the_table_has_their_spread_and_says_whose_they_are():
-    found = expect(MEMORY, CONVOLUTIONS, rules=["padding"])
+    found = expect(MEMORY, CONVOLUTIONS, generation="v3", rules=["padding"])
 
-    assert found.spread is spread("convolution", "memory")
+    assert found.spread is spread("convolution", "memory", "v3")
     assert found.why == (
-        "7 memory-bound published steps of models of convolutions (of one model) took 1.3 to 2.1 times their "
-        "least time; measured by others, not by us"
+        "6 memory-bound published steps of models of convolutions on v3 (of one model) took 1.3 to 2.1 times "
+        "their least time; measured by others, not by us"
     )
-    assert "(of one model)" not in expect(COMPUTE, ATTENTION, rules=[]).why
+    assert "(of one model)" not in expect(COMPUTE, ATTENTION, generation="v3", rules=[]).why
+
+
+def test_a_generation_with_few_rows_or_none_as_short_has_the_spread_of_all():
+    every = spread("attention", "compute")
+    own = spread("attention", "compute", "v7")
+    # The shortest on v7 is 27 times as long as the shortest of all.
+    short = replace(COMPUTE, compute_s=0.99 * FAR_SHORTER * own.shortest_s)
+    long = replace(COMPUTE, compute_s=1.01 * FAR_SHORTER * own.shortest_s)
+
+    assert expect(long, ATTENTION, generation="v7", rules=[]).spread is own
+    assert expect(short, ATTENTION, generation="v7", rules=[]).spread is every
+    assert expect(long, ATTENTION, generation="v3", rules=[]).spread is every
+    assert " on v" not in expect(long, ATTENTION, generation="v3", rules=[]).why
 
 
 @pytest.mark.parametrize(
@@ -105,7 +128,7 @@ def test_a_step_like_those_of_the_table_has_their_spread_and_says_whose_they_are
     ],
 )
 def test_of_a_step_like_none_of_the_table_the_least_is_all_that_is_said(found, layers, rules, why):
-    said = expect(found, layers, rules=rules)
+    said = expect(found, layers, generation="v3", rules=rules)
 
     assert said.spread is None
     assert why in said.why
@@ -114,8 +137,8 @@ def test_of_a_step_like_none_of_the_table_the_least_is_all_that_is_said(found, l
 def test_a_step_may_be_a_tenth_of_the_shortest_but_no_shorter():
     shortest = FAR_SHORTER * spread("attention", "compute").shortest_s
 
-    assert expect(step(flops=61.6e12 * shortest), ATTENTION, rules=[]).spread
-    assert not expect(step(flops=61.4e12 * shortest), ATTENTION, rules=[]).spread
+    assert expect(step(flops=61.6e12 * shortest), ATTENTION, generation="v3", rules=[]).spread
+    assert not expect(step(flops=61.4e12 * shortest), ATTENTION, generation="v3", rules=[]).spread
 
 
 def test_every_finding_that_sets_a_step_apart_is_one_that_is_reported(project):
