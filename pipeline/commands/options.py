@@ -218,7 +218,7 @@ Slices = Annotated[
         "it scales; by default train.tpu. Repeatable.",
     ),
 ]
-EverySlice = Annotated[bool, typer.Option("--all", help="Compile for all single-host slices.")]
+EverySlice = Annotated[bool, typer.Option("--all", help="Compile for all single-host slices of Vertex AI.")]
 SEARCH_S = 30.0
 Search = Annotated[
     float | None,
