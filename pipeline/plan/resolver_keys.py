@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slipway.pipeline.runs.record import RunRecord
 
+_VERDICT = "schemas.DataVerdict"
+
 
 def blessings_of(run: RunRecord) -> set[str]:
     """Return the URIs of the blessings that a run made or took from its cache."""
@@ -26,36 +28,40 @@ def blessed_runs(
     Args:
         runs: the newest first; read no further than needed.
         retired: URIs of blessings that a user has retired.
-        late: those of the runs that may have made their models after later runs, see `History.late_runs`.
+        late: those of the runs that may have made their artifacts after later runs, see `History.late_runs`.
     """
 
-    def own(found: Iterable[RunRecord]) -> Iterator[RunRecord]:
-        blessed = (run for run in found if run.workload == workload and _has_blessed(run))
-        return (run for run in blessed if blessings_of(run).isdisjoint(retired))
+    def counts(run: RunRecord) -> bool:
+        return run.workload == workload and _has_blessed(run) and blessings_of(run).isdisjoint(retired)
 
-    known = {run.run_id for run in late}
-    return _latest_made_first((run for run in own(runs) if run.run_id not in known), late=own(late))
+    return _latest_made_first("Model", filter(counts, runs), late=list(filter(counts, late)))
 
 
-def _latest_made_first(runs: Iterable[RunRecord], *, late: Iterable[RunRecord]) -> Iterator[RunRecord]:
-    held = list(late)
+def _latest_made_first(
+    kind: str, runs: Iterable[RunRecord], *, late: Sequence[RunRecord]
+) -> Iterator[RunRecord]:
+    """Yield runs in the order in which TFX's resolvers take artifacts of that type: the last made first."""
+    held, known = list(late), {run.run_id for run in late}
     for run in runs:
+        if run.run_id in known:
+            continue
         held.append(run)
-        makers = [node for node in run.nodes if node.makes("Model")]
+        makers = [node for node in run.nodes if node.makes(kind)]
         if any(node.state != "cached" for node in makers):  # all earlier runs that are not late have older
-            made = _last_execution(run)
-            yield from _by_model([each for each in held if _last_execution(each) >= made])
-            held = [each for each in held if _last_execution(each) < made]
-    yield from _by_model(held)
+            made = _last_execution(run, kind)
+            yield from _by_execution([each for each in held if _last_execution(each, kind) >= made], kind)
+            held = [each for each in held if _last_execution(each, kind) < made]
+    yield from _by_execution(held, kind)
 
 
-def _by_model(runs: list[RunRecord]) -> list[RunRecord]:
-    return sorted(runs, key=_last_execution, reverse=True)  # equal ones stay in order
+def _by_execution(runs: list[RunRecord], kind: str) -> list[RunRecord]:
+    # Equal ones stay in order.
+    return sorted(runs, key=lambda run: _last_execution(run, kind), reverse=True)
 
 
-def _last_execution(run: RunRecord) -> int:
-    """Return the id of the last execution that made a model of the run, in whichever run that was."""
-    return max((node.execution_id or 0 for node in run.nodes if node.makes("Model")), default=0)
+def _last_execution(run: RunRecord, kind: str) -> int:
+    """Return the id of the last execution that made the run's artifact of a type, in whichever run."""
+    return max((node.execution_id or 0 for node in run.nodes if node.makes(kind)), default=0)
 
 
 def _has_blessed(run: RunRecord) -> bool:
@@ -116,14 +122,17 @@ def reference_key(
 ) -> str:
     """Return what a gate's reference data depends on, for the fingerprint of the resolver that looks it up.
 
-    Data is compared with the latest other data; otherwise a rerun would compare it with itself.
+    Data is compared with the latest other data; otherwise a rerun would compare it with itself. The latest is
+    that whose verdict was made last, as TFX's resolvers take it: not that of the run that began last, which
+    may have taken an earlier verdict from the cache, or have ended before an earlier run was resumed.
 
     Args:
         runs: the newest first; read no further than needed.
         data: the current key of the node that makes the statistics.
         wanted: `passed`: the data that passed its gate last; `span N`: that of the span; `blessed`: the
             data of the last blessed model.
-        retired, late: as in `blessed_runs`; used for `blessed` only.
+        retired: as in `blessed_runs`; used for `blessed` only.
+        late: as in `blessed_runs`.
 
     Returns:
         The key of the statistics of that data; `none` if there is no other.
@@ -131,7 +140,11 @@ def reference_key(
     if wanted == "blessed":
         found = blessed_runs(runs, workload=workload, retired=retired, late=late)
     else:
-        found = (run for run in runs if run.workload == workload and _has_passed(run, wanted))
+
+        def counts(run: RunRecord) -> bool:
+            return run.workload == workload and _has_passed(run, wanted)
+
+        found = _latest_made_first(_VERDICT, filter(counts, runs), late=list(filter(counts, late)))
     for run in found:
         key = key_of_maker(run, "ExampleStatistics")
         if key and key != data:
@@ -143,7 +156,7 @@ def reference_key(
 
 def _has_passed(run: RunRecord, wanted: str) -> bool:
     nodes = (node for node in run.nodes if not node.is_resolver)
-    verdicts = [each["properties"] for node in nodes for each in node.outputs_of("schemas.DataVerdict")]
+    verdicts = [each["properties"] for node in nodes for each in node.outputs_of(_VERDICT)]
     return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)
 
 

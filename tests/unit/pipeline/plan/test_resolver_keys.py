@@ -172,6 +172,29 @@ def test_reference_is_the_latest_other_data_that_passed(runs, key):
     assert reference_key(runs, workload="taxi", data="now") == key
 
 
+def judged(run, execution_id):
+    run.nodes[1].execution_id = execution_id
+    return run
+
+
+@pytest.mark.parametrize("wanted", ["passed", "span 3"])
+@pytest.mark.parametrize(("execution_id", "key"), [(30, "resumed"), (10, "later")])
+def test_data_of_a_run_that_was_resumed_after_a_later_one_passed_last_if_it_was_judged_last(
+    execution_id, key, wanted
+):
+    resumed, later = judged(passed("resumed", span=3), execution_id), judged(passed("later", span=3), 20)
+    runs = [later, resumed, judged(passed("first", span=3), 5)]
+    assert reference_key(runs, workload="taxi", data="now", wanted=wanted, late=[resumed]) == key
+
+
+def test_verdict_from_the_cache_is_as_old_as_when_it_was_made():
+    """TFX's resolver takes the verdict that was made last, whenever it was taken from the cache again."""
+    back = judged(passed("first", gate_state="cached"), 5)
+    runs = [back, judged(passed("second"), 15), judged(passed("first"), 5)]
+    assert reference_key(runs, workload="taxi", data="now") == "second"
+    assert reference_key(runs, workload="taxi", data="first") == "second"
+
+
 @pytest.mark.parametrize(
     ("runs", "retired", "key"),
     [
