@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ PATTERN = "requests-*.jsonl"
 """The pattern of the files' names, which sort by the time of creation."""
 
 _PARTS = 8
+_PIECE_BYTES = 2**16
 _DAY_S = 86_400.0
 _MOST_NAMES = 1000
 
@@ -106,3 +108,17 @@ class RotatingFiles:
                 return
             file.unlink(missing_ok=True)
             total -= size
+
+
+def take_over(folder: Path, files: RotatingFiles) -> None:
+    """Append the whole lines of another folder's rotating files, the oldest first, and remove that folder.
+
+    Raises:
+        OSError: they cannot be read, or not all be written.
+    """
+    for path in sorted(folder.glob(PATTERN)):
+        with path.open("rb") as own:
+            while lines := own.readlines(_PIECE_BYTES):
+                files.write(b"".join(line for line in lines if line.endswith(b"\n")))
+    files.close()
+    shutil.rmtree(folder, ignore_errors=True)

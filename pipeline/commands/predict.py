@@ -2,6 +2,8 @@
 
 import functools
 import json
+import logging
+import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -32,7 +34,7 @@ from slipway.pipeline.commands.model_columns import (
     schema_types,
     taken_columns,
 )
-from slipway.pipeline.commands.unfinished import unfinished
+from slipway.pipeline.commands.unfinished import UNLOGGED, unfinished
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.train import TransformConfig
@@ -51,6 +53,8 @@ from slipway.pipeline.wiring.request_log import log_settings
 
 if TYPE_CHECKING:
     from slipway.components.predictor.predict_files import Counts, InputTask, Rows
+
+_log = logging.getLogger(__name__)
 
 _KINDS: Mapping[ColumnType | None, type] = {ColumnType.INT: int, ColumnType.FLOAT: float}
 _SHOWN_DETAIL = 200  # characters of a row's rejected value
@@ -244,7 +248,10 @@ def predict(
             copied = _copied(config.transform, schema_types(manifest))
             truths = _truths_in_training(output.absolute(), manifest, number) if options.trained_as else {}
             reading = _Reading(files, options, copied, truths)
-            log = _Logged(log_settings(config, output, manifest), number)
+            settings = log_settings(config, output, manifest)
+            # Logged once all are predicted: if this fails, the rows are predicted, and so logged, again.
+            unlogged = partial / UNLOGGED
+            log = _Logged(settings and replace(settings, folder=str(unlogged)), number)
             counts = _predict(manifest, model, reading, partial, engine, log)
         summary: Summary = {
             "workload": config.name,
@@ -258,7 +265,18 @@ def predict(
             "without_rows": counts.without_rows,
         }
         (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
+        if settings:
+            _log_rows(settings, unlogged)
     return Predicted(target, summary, _first_predictions(target))
+
+
+def _log_rows(settings: LogSettings, unlogged: Path) -> None:
+    """Add the rows in a folder to the log; the predictions are complete without it."""
+    try:
+        RequestLog(settings).take_over(unlogged)
+    except OSError as error:
+        _log.warning("Requests are not logged, or not all of them: %s", error)
+        shutil.rmtree(unlogged, ignore_errors=True)
 
 
 def _copied(wanted: TransformConfig, schema: Columns) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ _HIDDEN = re.compile(r"\..+\.[0-9a-f]{8}")
 _SUMMARY = "summary.json"
 # What the kernel says of a rename to a folder in which another disk begins.
 _MOUNTED = (errno.EBUSY, errno.EXDEV)
-_WRITTEN = re.compile(r"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary\.json")
+UNLOGGED = "unlogged"
+"""The name of the folder in it for the answered rows that are to be logged once all are predicted."""
+_WRITTEN = re.compile(rf"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary\.json|{UNLOGGED}")
 
 
 @contextlib.contextmanager

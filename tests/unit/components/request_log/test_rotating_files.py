@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from slipway.components.request_log import rotating_files
-from slipway.components.request_log.rotating_files import PATTERN, RotatingFiles
+from slipway.components.request_log.rotating_files import PATTERN, RotatingFiles, take_over
 
 
 class Clock:
@@ -131,3 +131,19 @@ def test_a_full_disk_is_not_filled_with_empty_files(tmp_path, clock, full_after)
         with pytest.raises(OSError, match="No space"):
             files.write(b"line\n")
     assert contents(tmp_path) == []
+
+
+def test_lines_of_another_folder_are_taken_over_whole_and_in_their_order(tmp_path, clock):
+    staged = RotatingFiles(tmp_path / "staged", most_bytes=80, clock=clock)
+    for number in range(6):
+        staged.write(f"{number:04}\n".encode())
+    staged.close()
+    [*_, last] = sorted((tmp_path / "staged").glob(PATTERN))
+    with last.open("ab") as file:
+        file.write(b"torn")
+    files = RotatingFiles(tmp_path / "log", most_bytes=800, clock=clock)
+    files.write(b"before\n")
+    take_over(tmp_path / "staged", files)
+    assert b"".join(contents(tmp_path / "log")) == b"before\n0000\n0001\n0002\n0003\n0004\n0005\n"
+    assert not (tmp_path / "staged").exists()
+    take_over(tmp_path / "staged", files)  # where nothing was to be logged

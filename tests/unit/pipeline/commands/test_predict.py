@@ -9,22 +9,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
-from slipway.components.errors import SlipwayError
+from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_names import boolean_columns
 from slipway.components.ingest.column_types import ColumnType
-from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.example_message import MESSAGES, parse_example
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.storage import list_files
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.predictor.input_columns import InputError
-from slipway.components.predictor.predict_files import InputTask, columns_of
+from slipway.components.predictor.predict_files import Counts, InputTask, columns_of
 from slipway.components.pusher.publish_to_folder import publish
+from slipway.components.request_log.request_log import RequestLog
 from slipway.pipeline.commands import predict as predict_module
 from slipway.pipeline.commands.predict import Predicted, Reader, _copied, _options, predict
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import PushConfig
+from slipway.pipeline.config.request_log import RequestLogConfig
 from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch import training_data
@@ -487,6 +489,61 @@ def test_the_first_answers_are_shown_and_the_folder_stays_the_last_line(tmp_path
     assert lines[2].endswith("...")
     assert len(lines[2]) < 210
     assert lines[-1] == str(tmp_path)
+
+
+@pytest.fixture
+def logging_predict(tmp_path, saved, monkeypatch):
+    """Predicts two rows, of which the first one is answered and logged before `then` is called."""
+
+    def call(then):
+        def answer(*arguments):
+            folder, log = arguments[3], arguments[5]
+            (folder / "predictions-00000-of-00001.jsonl").touch()
+            worker = RequestLog(log.settings)
+            row = MESSAGES["Example"]()
+            row.features.feature["fare"].float_list.value.append(1.0)
+            worker.write_examples(log.version, [row.SerializeToString()], [[0.5]])
+            worker.close()
+            return then()
+
+        monkeypatch.setattr(predict_module, "_predict", answer)
+        publish(saved, base=tmp_path / "output/serving/toy", provenance={})
+        (tmp_path / "rows.csv").write_text("fare\n1\n2\n", encoding="utf-8")
+        config = make_config().model_copy(update={"request_log": RequestLogConfig(columns=["fare"])})
+        options = {"to": tmp_path / "to/here", "version": None, "file_format": None, "beam_args": []}
+        return predict(config, tmp_path / "output", source=str(tmp_path / "rows.csv"), **options)
+
+    return call
+
+
+def test_rows_are_not_logged_if_the_predictions_fail(logging_predict, tmp_path):
+    """They are predicted again, and would be in the log twice."""
+
+    def fail():
+        raise ComponentError("the second file cannot be read", hint="write it again")
+
+    with pytest.raises(ComponentError, match="second file"):
+        logging_predict(fail)
+    assert not (tmp_path / "output/requests").exists()
+
+
+def test_rows_are_logged_once_all_are_predicted(logging_predict, tmp_path):
+    done = logging_predict(lambda: Counts(predicted=2))
+    [logged] = (tmp_path / "output/requests/toy").glob("requests-*.jsonl")
+    [line] = logged.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["fare"] == 1.0
+    assert logged.stat().st_mode & 0o777 == 0o600
+    names = sorted(path.name for path in done.folder.iterdir())
+    assert names == ["predictions-00000-of-00001.jsonl", "summary.json"]
+
+
+def test_predictions_are_kept_where_their_rows_cannot_be_logged(logging_predict, tmp_path, caplog):
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output/requests").touch()
+    done = logging_predict(lambda: Counts(predicted=2))
+    assert "Requests are not logged" in caplog.text
+    names = sorted(path.name for path in done.folder.iterdir())
+    assert names == ["predictions-00000-of-00001.jsonl", "summary.json"]
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
