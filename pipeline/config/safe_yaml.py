@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from slipway.pipeline.config.secret_names import hides_value
 from slipway.pipeline.errors import ConfigError
 
 Scalar = str | int | float | bool | None
@@ -21,6 +22,7 @@ KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
 _MAX_SHOWN_CHARS = 60
+_PLAIN_KEY = re.compile(rf"[\w-]{{1,{_MAX_SHOWN_CHARS}}}", re.ASCII)
 
 _NULL = re.compile(r"(?:null|Null|NULL|~)?")
 _TRUE = re.compile(r"true|True|TRUE")
@@ -100,15 +102,17 @@ def shown(value: object) -> str:
     """Format a value for a message: on one line, shortened, with control and direction characters escaped."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 3] + "..."
+    return shortened(repr(value))
 
 
 def shown_key(path: KeyPath) -> str:
-    """Format a key path for a message, as `train.batch_size`; parts that are not plain words are quoted."""
-    return ".".join(
-        str(part) if re.fullmatch(r"[\w-]+", str(part), re.ASCII) else shown(part) for part in path
-    )
+    """Format a key path for a message, as `train.batch_size`; what is no short plain word is quoted."""
+    return ".".join(str(part) if _PLAIN_KEY.fullmatch(str(part)) else shown(part) for part in path)
+
+
+def shortened(text: str) -> str:
+    """Return the text, cut where it is too long for a message."""
+    return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 3] + "..."
 
 
 def _decode(raw: bytes | str, name: str) -> str:
@@ -148,6 +152,19 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigEr
     return ConfigError(f"{name}:{mark.line + 1}: {words} (column {mark.column + 1})")
 
 
+def _as_given(path: KeyPath, text: str) -> str:
+    """Return the key and its number for a message; a number that may be a secret is left out."""
+    if not path:
+        return f"{shortened(text)}: "
+    number = "" if hides_value(str(path[-1])) else f" = {shortened(text)}"
+    return f"{shown_key(path)}{number}: "
+
+
+def _no_indirection(sign: str, kind: str, remedy: str) -> str:
+    # Its name is not repeated: it may be a password that begins with the sign.
+    return f"text that begins with {sign} is {kind}, which is not allowed; {remedy}, or quote the text"
+
+
 def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
 
@@ -181,13 +198,11 @@ class _Reader:
 
     def _refuse_indirection(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.AliasEvent):
-            raise self._refused(
-                event, f"the alias *{event.anchor} is not allowed; repeat the value, or quote it"
-            )
-        if anchor := getattr(event, "anchor", None):
-            raise self._refused(event, f"the anchor &{anchor} is not allowed; repeat the value, or quote it")
-        if tag := getattr(event, "tag", None):
-            raise self._refused(event, f"the tag {shown(tag)} is not allowed; remove it, or quote the text")
+            raise self._refused(event, _no_indirection("*", "an alias", "repeat the value"))
+        if getattr(event, "anchor", None):
+            raise self._refused(event, _no_indirection("&", "an anchor", "repeat the value"))
+        if getattr(event, "tag", None):
+            raise self._refused(event, _no_indirection("!", "a tag", "remove it"))
 
     def _mapping(self, path: KeyPath) -> dict[str, Value]:
         mapping: dict[str, Value] = {}
@@ -234,21 +249,19 @@ class _Reader:
             return None
         if _TRUE.fullmatch(text) or _FALSE.fullmatch(text):
             return text.lower() == "true"
-        prefix = f"{shown_key(path)} = " if path else ""
+        prefix = _as_given(path, text)
         if _INTEGER.fullmatch(text):
             # Larger numbers are exact only in Python: JSON readers, TensorFlow and databases have 64 bits.
             if len(text) > 20 or abs(int(text)) >= 2**63:
-                raise self._refused(
-                    event, f"{prefix}{text[:20]}: a whole number must fit in 64 bits; quote text"
-                )
+                raise self._refused(event, f"{prefix}a whole number must fit in 64 bits; quote text")
             return int(text)
         if _FLOAT.fullmatch(text):
             number = float(text)
             if math.isinf(number):
-                raise self._refused(event, f"{prefix}{text[:20]}: too large for a number")
+                raise self._refused(event, f"{prefix}too large for a number")
             return number
         if _NOT_FINITE.fullmatch(text):
-            raise self._refused(event, f"{prefix}{text}: a number must be finite")
+            raise self._refused(event, f"{prefix}a number must be finite")
         return text
 
     def _refused(self, event: yaml.Event, words: str) -> ConfigError:

@@ -61,6 +61,14 @@ def names_secret(name: str) -> bool:
     return bool(_HOLDS_A_SECRET.search(name)) and not _IS_NONE.search(name)
 
 
+def hides_value(key: str) -> bool:
+    """Return True if the value of a setting must not be shown, by its key.
+
+    Keys that end with `_env` name environment variables, and a secret may be pasted there by mistake.
+    """
+    return key.endswith("_env") or names_secret(key)
+
+
 def is_secret(name: str, value: object) -> bool:
     """Return True if a parameter is a secret by its name, and its value no count, no type and not "none".
 

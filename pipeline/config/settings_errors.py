@@ -13,8 +13,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.nearest import nearest
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.config.layers import Layer, Layers
-from slipway.pipeline.config.safe_yaml import KeyPath, shown, shown_key
-from slipway.pipeline.config.secret_names import names_secret
+from slipway.pipeline.config.safe_yaml import KeyPath, shortened, shown, shown_key
+from slipway.pipeline.config.secret_names import hides_value
 from slipway.pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 MAX_PROBLEMS = 10
 _SCHEMA = "schemas/workload.schema.json"
-# The suffix of keys that name environment variables. A secret pasted there by mistake must not be shown.
-_NAMES_VARIABLE = "_env"
-# Addresses, such as a webhook's, must not be shown either, whatever the key.
+# Addresses, such as a webhook's, must not be shown, whatever the key.
 _ADDRESSES = ("https://", "http://")
 
 # Common names for keys that have another name here.
@@ -134,9 +132,7 @@ def _may_be_shown(key: str, value: object) -> bool:
     text = str(value).lower().lstrip()
     user, at, _ = text.partition("@")
     has_password = bool(at) and ":" in user
-    is_secret = (
-        key.endswith(_NAMES_VARIABLE) or names_secret(key) or text.startswith(_ADDRESSES) or has_password
-    )
+    is_secret = hides_value(key) or text.startswith(_ADDRESSES) or has_password
     return not is_secret and not isinstance(value, dict | list)
 
 
@@ -248,7 +244,7 @@ def _default(model: type[BaseModel], path: KeyPath) -> str:
 
 def _as_written(value: object, text: str) -> str:
     """Return a scalar as the user wrote it (`1.10`, not 1.1); text in quotes, to make its ends visible."""
-    return shown(value) if isinstance(value, str) or not text else text
+    return shown(value) if isinstance(value, str) or not text else shortened(text)
 
 
 def _is_section(annotation: Any) -> TypeGuard[type]:

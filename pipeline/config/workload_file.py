@@ -17,7 +17,7 @@ from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.layers import Layer, Layers, Mapping, Origin
 from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, read_yaml, shown, shown_key
 from slipway.pipeline.config.schema_file import find_schema_problem
-from slipway.pipeline.config.secret_names import names_secret, secrets_by_name
+from slipway.pipeline.config.secret_names import hides_value, secrets_by_name
 from slipway.pipeline.config.section import PATTERN_WORDS
 from slipway.pipeline.config.settings_errors import Problem, find_problems, problem_at, raise_problems
 from slipway.pipeline.config.workload import NOT_IN_A_PROFILE, WorkloadConfig
@@ -307,7 +307,7 @@ def _set_layer(assignment: str) -> Layer:
         document = read_yaml(text, name=place)
     except ConfigError as error:
         quoted = shlex.quote(f'{key}="{text}"')
-        may_be_secret = names_secret(path[-1]) or any(written_secrets(text))
+        may_be_secret = hides_value(path[-1]) or any(written_secrets(text))
         is_text = text.isprintable() and not {'"', "\\"}.intersection(text) and not may_be_secret
         hint = f"if it is a text, quote it for YAML, too: --set {quoted}" if is_text else ""
         raise ConfigError(error.message, hint=error.hint or hint) from error

@@ -269,7 +269,7 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
             "train.epochs=[1",
             "--set train.epochs:1: the list in [ ] is not closed, or a comma is missing (column 1)",
         ),
-        ("train.epochs=!!int 1", "--set train.epochs:1: the tag"),
+        ("train.epochs=!!int 1", "--set train.epochs:1: text that begins with ! is a tag"),
         ("profiles.x={}", "--set profiles.x: profiles cannot be set; choose one with --profile NAME"),
         (
             "train.checkpoint={best_metric: val_auc, best_goal: min, serve_best: true}",
@@ -334,6 +334,15 @@ def test_secret_pasted_into_set_or_file_is_not_repeated(lines_of):
         for lines in (lines_of(text), lines_of(sets=[f"metadata.{key}=hunter2!"])):
             assert f"metadata.{key}" in "\n".join(lines)
             assert "hunter2" not in "\n".join(lines)
+        with pytest.raises(ConfigError) as caught:
+            read_assignments([f"metadata.{key}=*hunter2"])
+        assert "hunter2" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_number_is_shown_as_it_was_written_but_not_all_of_a_long_one(lines_of):
+    [line] = lines_of(sets=[f"train.epochs=1.10{'0' * 9000}"])
+    assert line.startswith("--set train.epochs=1.100")
+    assert len(line) < 200
 
 
 @pytest.mark.parametrize(
