@@ -26,6 +26,7 @@ from slipway.pipeline.errors import ConfigError, UsageError
 
 _SHOWN_WORKLOADS = 5
 _NO_SECRETS = "settings are written into records and reports; have what needs it read an environment variable"
+_BY_NAME = f"is a secret by its name: {_NO_SECRETS}, whose name a parameter may hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,7 @@ def refuse_secrets(parameters: collections.abc.Mapping[str, object], *, given_by
         for _, what in written_secrets(value):
             raise UsageError(f"{given_by}{name}: looks like {what}: {_NO_SECRETS}")
         for secret in secrets_by_name(name, value):
-            raise UsageError(
-                f"{given_by}{secret}: is a secret by its name: {_NO_SECRETS}, whose name a "
-                f"parameter may hold ({secret}_env)"
-            )
+            raise UsageError(f"{given_by}{secret}: {_BY_NAME} ({secret}_env)")
 
 
 def load_workload(
@@ -188,8 +186,17 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
         # Each profile is checked over the file, by itself.
         if path[0] != "profiles" and path not in wrong
     ]
-    own = layers.value(("evaluate", "own_metrics"))
-    for name in own if isinstance(own, dict) else ():
+    own = _mapping_at(layers, "evaluate", "own_metrics")
+    told = {problem.path for _, problem in found}
+    # What the user's own code is given, under any name.
+    for section in (("train", "hyperparameters"), *(("evaluate", "own_metrics", m, "settings") for m in own)):
+        for name, value in _mapping_at(layers, *section).items():
+            secret = next(secrets_by_name(name, value), "")
+            within = "" if secret == name else f"{shown_key((secret,))} in it "
+            words = f"{within}{_BY_NAME} ({secret}_env)"
+            if secret and (*section, name) not in told:
+                found.append(problem_at((*section, name), words, layers, echo=False))
+    for name in own:
         path = ("evaluate", "own_metrics", name, "class")
         value = layers.value(path)
         if isinstance(value, str) and path not in wrong:
@@ -198,11 +205,14 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
     model = layers.value(("train", "model"))
     if isinstance(model, str) and not any(problem.path == ("train", "model") for _, problem in found):
         for section in (("train", "hyperparameters"), ("tune", "search")):
-            named = layers.value(section)
-            names = named if isinstance(named, dict) else {}
-            unknown = find_unknown_hyperparameters(names, model=model, root=root)
+            unknown = find_unknown_hyperparameters(_mapping_at(layers, *section), model=model, root=root)
             found += [problem_at((*section, name), words, layers) for name, words in unknown.items()]
     return [problem for layer, problem in found if only is None or layer is only]
+
+
+def _mapping_at(layers: Layers, *path: str) -> Mapping:
+    found = layers.value(path)
+    return found if isinstance(found, dict) else {}
 
 
 def _find_missing_file(value: str, *, root: Path) -> str:

@@ -122,6 +122,48 @@ def test_workload_with_a_secret_is_refused_without_showing_it(project, assignmen
     assert not any(secret in str(refused.value) for secret in ("0a1b", "hunter22", "abc%3D"))
 
 
+_GAIN = "evaluate.own_metrics={{g: {{class: workloads.taxi.metrics.Gain, settings: {}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        (
+            "train.hyperparameters={api_key: hunter22}",
+            "train.hyperparameters.api_key: is a secret by its name",
+        ),
+        (
+            "train.hyperparameters={db: {password: 12345678}}",
+            "hyperparameters.db: password in it is a secret",
+        ),
+        (_GAIN.format("{db_token: hunter22}"), "evaluate.own_metrics.g.settings.db_token: is a secret"),
+    ],
+)
+def test_setting_of_ones_own_that_is_a_secret_by_its_name_is_refused_without_showing_it(
+    project, assignment, words
+):
+    """As a parameter of a pipeline is: both are kept in records."""
+    file = project / "workloads/taxi/workload.yaml"
+    with pytest.raises(ConfigError) as refused:
+        load_workload(file, sets=read_assignments([assignment]), root=project)
+    assert words in str(refused.value)
+    assert "hunter22" not in str(refused.value)
+    assert "12345678" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "setting", ["max_tokens: 12", "mask_token: '[MASK]'", "api_key_env: HUB", "tokens: [a]"]
+)
+def test_hyperparameter_that_holds_no_secret_is_taken(project, setting):
+    with pytest.raises(ConfigError) as refused:
+        load_workload(
+            project / "workloads/taxi/workload.yaml",
+            sets=read_assignments([f"train.hyperparameters={{{setting}}}"]),
+            root=project,
+        )
+    assert "secret" not in str(refused.value)  # only that the model takes none of that name
+
+
 @pytest.mark.parametrize("profile", [None, "told"])
 def test_secret_in_a_profile_is_reported_once_whichever_is_chosen(project, tmp_path, profile):
     text = (project / "workloads/taxi/workload.yaml").read_text(encoding="utf-8")
