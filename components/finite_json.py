@@ -1,8 +1,9 @@
-"""Leaves out of documents for JSON what it does not have: NaN and infinity. Pure.
+"""Keeps to the numbers that JSON has for all programs: none infinite or NaN, none beyond floats. Pure.
 
-Python writes them nevertheless, as metrics may be, and other programs then refuse the whole file.
+Python writes NaN and infinity nevertheless, as metrics may be, and other programs then refuse the whole file.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -20,3 +21,21 @@ def finite(document: Any) -> Any:
 def finite_numbers(values: Mapping[str, float]) -> dict[str, float]:
     """Return the numbers that are finite, by their names, for documents in which each name has a number."""
     return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return a JSON document, in which a whole number beyond floats, such as 1 with 400 zeros, is infinite.
+
+    So is a fraction that is, such as 1e400, for Python; but a whole number has any size there, and whatever
+    makes it a float raises.
+
+    Raises:
+        ValueError: the text is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, parse_int=_whole)
+
+
+def _whole(text: str) -> float:
+    number = float(text)
+    return int(text) if math.isfinite(number) else number

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.errors import ComponentError
+from slipway.components.finite_json import parsed
 from slipway.components.pusher.manifest_contents import Provenance, is_provenance
 from slipway.components.saved_model.digest import ADDED_FILES, MANIFEST, SIGNATURE, combined_digest
 
@@ -74,7 +75,7 @@ class Manifest:
         in a manifest that was made by hand.
         """
         try:
-            document = json.loads(content)
+            document = parsed(content)
             files = {name: FileEntry(**entry) for name, entry in document["files"].items()}
             for own in ("format", "files", "digest"):
                 del document[own]

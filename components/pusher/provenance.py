@@ -15,7 +15,7 @@ from platform import python_version
 from typing import Any, cast
 
 from slipway.components.code_digests import CODE, code_digests
-from slipway.components.finite_json import finite
+from slipway.components.finite_json import finite, parsed
 from slipway.components.pusher.manifest_contents import (
     About,
     DataGateProvenance,
@@ -183,7 +183,7 @@ def stack_versions() -> dict[str, str]:
 
 def _read_mapping(path: Path) -> dict[str, object]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = parsed(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,9 +1,9 @@
 """Finds and reads the files that the nodes of a run wrote."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from slipway.components.finite_json import parsed
 from slipway.pipeline.runs.record import RunRecord
 
 # The result files of a run are small; a larger file is not meant for a report page.
@@ -40,7 +40,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         return {}
-    document = json.loads(read_bytes(path))
+    document = parsed(read_bytes(path))
     if not isinstance(document, dict):
         raise ValueError(f"{path.name} holds no JSON object")  # noqa: TRY004
     return document

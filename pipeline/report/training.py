@@ -1,11 +1,11 @@
 """The training section of a run's report page: curves, speed, settings, and the Tuner's trials."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.components.finite_json import parsed
 from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
 from slipway.pipeline.runs.record import RunRecord
 
@@ -186,7 +186,7 @@ def _settings(job: Mapping[str, Any], result: Result) -> Iterable[tuple[str, str
 def _trials(record: RunRecord) -> tuple[tuple[str, ...], ...]:
     for folder in folders(record, "TunerResults"):
         path = folder / "tuner_results.json"
-        found = json.loads(read_bytes(path)) if path.is_file() else []
+        found = parsed(read_bytes(path)) if path.is_file() else []
         if found:
             names = tuple(dict.fromkeys(name for trial in found for name in trial))
             rows = (tuple(_text(trial.get(name)) for name in names) for trial in found[:_SHOWN_TRIALS])

@@ -24,6 +24,7 @@ from typing import (
 
 import orjson
 
+from slipway.components.finite_json import parsed
 from slipway.pipeline.errors import PipelineError
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ def _parsed(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:  # e.g. NaN, which Python's json writes and reads
-        return json.loads(text)
+        return parsed(text)
 
 
 def typed_text(kind: type[T], text: str) -> T:
@@ -76,7 +77,7 @@ def typed_text(kind: type[T], text: str) -> T:
         DocumentError: says what is wrong with it.
     """
     try:
-        return typed(kind, json.loads(text))
+        return typed(kind, parsed(text))
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"the text is not JSON: {error}") from error
 

@@ -17,6 +17,7 @@ from google.protobuf import json_format, text_format
 from google.protobuf.message import Error as ProtoError
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
+from slipway.components.finite_json import parsed
 from slipway.pipeline.cloud.rehearsal.example_rows import count_different, records_of, row_of
 from slipway.pipeline.runs.record import Outputs
 
@@ -196,7 +197,7 @@ def _transform_graph(folder: Path) -> dict[str, Content]:
 
 def _blessing(folder: Path) -> dict[str, Content]:
     path = folder / "verdict.json"
-    verdict = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    verdict = parsed(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {
         "blessed": (folder / "BLESSED").exists(),
         "metrics": _with_tolerance(verdict.get("metrics", {}), absolute=METRICS_TOLERANCE),

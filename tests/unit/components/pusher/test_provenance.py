@@ -197,3 +197,20 @@ def test_verdict_of_a_gate_of_one_s_own_spoils_no_manifest(verdict):
     assert set(found.get("metrics", {})) <= {"loss", "rows"}
     assert found.get("slices", {}) in ({}, {"a": {"loss": 0.5}})
     assert describe(found).partition(",")[0] in ("", "loss 0.5")
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "9" * 5000, "1e400", "NaN"])
+def test_number_beyond_floats_in_a_verdict_of_ones_own_is_left_out(tmp_path, number):
+    text = f'{{"metrics": {{"auc": {number}, "mae": 1}}, "checks": [{{"got": {number}}}]}}'
+    (tmp_path / "verdict.json").write_text(text, encoding="utf-8")
+    verdict = read_verdict(tmp_path)
+    provenance = collect_provenance(
+        about={}, verdict=verdict, data_verdict={}, data={}, schema={}, signatures={}
+    )
+    assert provenance["metrics"] == {"mae": 1}
+    assert provenance["gate"]["checks"] == [{"got": None}]
+
+
+def test_verdict_that_is_nested_too_deeply_is_none_that_can_be_read(tmp_path):
+    (tmp_path / "verdict.json").write_text("[" * 100_000 + "]" * 100_000, encoding="utf-8")
+    assert read_verdict(tmp_path) == {}

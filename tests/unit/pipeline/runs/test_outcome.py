@@ -266,3 +266,13 @@ def test_what_a_gate_writes_in_our_form_is_kept_with_values_that_are_unknown(tmp
     (tmp_path / "verdict.json").write_text(json.dumps(ours))
     outputs = {"blessing": [artifact("ModelBlessing", tmp_path, blessed=1)]}
     assert read_verdict(outcome(NodeRecord("Own", state="complete", outputs=outputs))).keys() == ours.keys()
+
+
+def test_metric_beyond_floats_counts_as_an_infinite_one(tmp_path):
+    """Python reads a whole number of any size, which no arithmetic takes."""
+    text = '{"metrics": {"auc": NUMBER}, "checks": []}'.replace("NUMBER", "1" + "0" * 400)
+    (tmp_path / "verdict.json").write_text(text, encoding="utf-8")
+    outputs = {"blessing": [artifact("ModelBlessing", tmp_path, blessed=1)]}
+    record = outcome(NodeRecord("Own", state="complete", outputs=outputs))
+    assert record.metrics == {"auc": math.inf}
+    assert list(summary(record, verdict=read_verdict(record)))
