@@ -28,6 +28,8 @@ _NUMBERS_BYTES = 16 * MEBIBYTE
 # Text, numbers and images are compressed ten- to thirtyfold at best; gigabytes of one letter
 # ten-thousandfold.
 _PACKED_FOLD = 100
+_UUID_BYTES, _UUID_LETTERS = 16, 36
+_UUID_DIGITS = [place for place in range(_UUID_LETTERS) if place not in (8, 13, 18, 23)]
 _DICTIONARIES = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 _PREFIXES = "DELTA_BYTE_ARRAY"  # stores only how a value differs from the previous one
 
@@ -99,6 +101,17 @@ def opened(path: Path, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
     )
 
 
+def schema_as_read(parquet: pq.ParquetFile) -> pa.Schema:
+    """Return the columns with the types that `batches` yields: UUIDs, and lists of them, are text."""
+    uuids, text = _uuids(parquet), pa.large_string()
+    return pa.schema(
+        field.with_type(pa.large_list(text) if _is_list(field.type) else text)
+        if field.name in uuids
+        else field
+        for field in parquet.schema_arrow
+    )
+
+
 def row_group_pieces(parquet: pq.ParquetFile, names: Collection[str]) -> list[FilePart]:
     """Return each row group as a part of the file; its bytes are about those of some columns in memory."""
     groups = range(parquet.metadata.num_row_groups)
@@ -142,6 +155,7 @@ def batches(
         _check(chunk, limits, name)
     with opened(path, dictionaries=_as_dictionaries(chunks)) as parquet:
         first, found = part.rows if part else 0, 0
+        uuids = _uuids(parquet)
         entries = 0
         rows = _batch_rows(chunks, block_bytes, limits)
         # Arrow has no lists of texts from the dictionaries of several row groups.
@@ -151,7 +165,7 @@ def batches(
             for each in together
         ):
             entries += sum(map(_entries, batch.columns))
-            yield from _parts(batch, first, block_bytes, limits)
+            yield from _parts(_with_texts(batch, uuids), first, block_bytes, limits)
             first += batch.num_rows
             found += batch.num_rows
     if found != wanted:
@@ -198,10 +212,61 @@ def _entries(values: pa.Array) -> int:
 
     A list that is empty or missing has one.
     """
-    if not any(check(values.type) for check in _LISTS):
+    if not _is_list(values.type):
         return 0
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     return int(np.maximum(lengths, 1).sum(dtype=np.int64))
+
+
+def _uuids(parquet: pq.ParquetFile) -> set[str]:
+    """Return the columns of UUIDs, and of lists of them, as Arrow or Parquet mark them."""
+    found = set()
+    leaf = 0
+    for field in parquet.schema_arrow:
+        is_marked = parquet.schema.column(leaf).logical_type.type == "UUID"
+        kind = field.type.value_type if _is_list(field.type) else field.type
+        # Parquet's mark is for the 16 bytes of one; Arrow, which has none for them before its version 21,
+        # notes its own type in the file.
+        if getattr(kind, "extension_name", "") == "arrow.uuid" or (
+            is_marked and pa.types.is_fixed_size_binary(kind)
+        ):
+            found.add(field.name)
+        leaf += _leaves(field.type)
+    return found
+
+
+def _leaves(kind: pa.DataType) -> int:
+    """Return how many of Parquet's columns a column of Arrow's takes."""
+    return sum(_leaves(kind.field(each).type) for each in range(kind.num_fields)) or 1
+
+
+def _with_texts(batch: pa.RecordBatch, uuids: set[str]) -> pa.RecordBatch:
+    for name in uuids.intersection(batch.schema.names):
+        place = batch.schema.names.index(name)
+        batch = batch.set_column(place, name, _uuids_as_text(batch.column(place)))
+    return batch
+
+
+def _uuids_as_text(values: pa.Array) -> pa.Array:
+    """Write UUIDs, 16 bytes each, in small letters with hyphens, as Python and DuckDB do."""
+    if _is_list(values.type):
+        counts = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int64())
+        return pa.LargeListArray.from_arrays(offsets, _uuids_as_text(values.flatten()))
+    stored = values.storage if isinstance(values, pa.ExtensionArray) else values
+    digits = b"".join(stored.fill_null(bytes(_UUID_BYTES)).to_pylist()).hex().encode()
+    letters = np.full((len(stored), _UUID_LETTERS), ord("-"), np.uint8)
+    letters[:, _UUID_DIGITS] = np.frombuffer(digits, np.uint8).reshape(len(stored), 2 * _UUID_BYTES)
+    texts = pa.Array.from_buffers(
+        pa.large_string(),
+        len(stored),
+        [
+            None,
+            pa.py_buffer(np.arange(len(stored) + 1, dtype=np.int64) * _UUID_LETTERS),
+            pa.py_buffer(letters),
+        ],
+    )
+    return pc.if_else(stored.is_valid(), texts, pa.scalar(None, pa.large_string()))
 
 
 def _is_in(path: str, names: Collection[str]) -> bool:
@@ -284,6 +349,10 @@ def _row_bytes(column: pa.Array) -> npt.NDArray[np.int64] | int:
     if any(check(kind) for check in _TEXTS):
         return np.asarray(pc.fill_null(pc.binary_length(column), 0), dtype=np.int64)
     return kind.byte_width if pa.types.is_fixed_size_binary(kind) else 0
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return any(check(kind) for check in _LISTS)
 
 
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)

@@ -1,8 +1,9 @@
 """Reads Parquet files into typed columns. Lists of plain values are supported, structs and maps are not.
 
 Booleans become 0 and 1. Decimals become fractions or, if their scale is 0, whole numbers. Dates and times
-become text as Arrow formats them, and durations whole numbers of their unit. A row is rejected if it has a
-missing value inside a list, or bytes that are not UTF-8 in a column that the file or `data.types` calls text.
+become text as Arrow formats them, UUIDs text in small letters, and durations whole numbers of their unit. A
+row is rejected if it has a missing value inside a list, or bytes that are not UTF-8 in a column that the file
+or `data.types` calls text.
 """
 
 import re
@@ -32,7 +33,7 @@ from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
 from slipway.components.ingest.missing_values import MissingValues
 from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
-from slipway.components.ingest.parquet_batches import Batch, batches, opened, row_group_pieces
+from slipway.components.ingest.parquet_batches import Batch, batches, opened, row_group_pieces, schema_as_read
 from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 
 _RAW_VALUES = 20
@@ -49,7 +50,7 @@ def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
     Raises:
         FileError: the file cannot be read.
     """
-    fields = list(_open(file).schema_arrow)
+    fields = list(schema_as_read(_open(file)))
     nested = {each.name: f"nested values, {each.type}" for each in fields if type_of_arrow(each.type) is None}
     return tuple(each.name for each in fields if each.name not in nested), nested
 
@@ -69,7 +70,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     Raises:
         FileError: a chosen column is nested or unnamed, two columns share a name, or there are too many.
     """
-    schema = _open(file).schema_arrow
+    schema = schema_as_read(_open(file))
     types = dict(zip(schema.names, schema.types, strict=True))
     names = options.chosen(tuple(types), file=file.name)
     check_columns(names, options.limits, of=file.name)
@@ -134,7 +135,8 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     bounded = batches(
         file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits, part=part
     )
-    types = dict(zip(parquet.schema_arrow.names, parquet.schema_arrow.types, strict=True))
+    schema = schema_as_read(parquet)
+    types = dict(zip(schema.names, schema.types, strict=True))
     texts = [name for name in names if options.types.get(name) == "text" or _is_string(types[name])]
     units = {name: unit for name in names if (unit := _duration_unit(types[name]))}
     try:

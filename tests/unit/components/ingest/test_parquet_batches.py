@@ -1,5 +1,7 @@
 """Parquet files that are small and stand for much: read in bounded pieces, or refused in words."""
 
+from uuid import UUID
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -182,3 +184,55 @@ def test_list_that_is_divided_wrongly_is_refused_instead_of_moving_the_rows_afte
     path.write_bytes(path.read_bytes().replace(levels, levels[:2] + bytes([byte]) + levels[3:], 1))
     with pytest.raises(FileError, match=r"in\.parquet is not a readable Parquet file.*: its metadata counts"):
         list(blocks(path))
+
+
+IDS = [UUID(int=number) for number in (5, 2**127 + 1, 7 * 10**37)]
+
+
+def _marked_by_arrow(path, rows):
+    """As pyarrow notes its own type in the file."""
+
+    def of(values):
+        stored = pa.array([each and each.bytes for each in values], pa.binary(16))
+        return pa.ExtensionArray.from_storage(pa.uuid(), stored)
+
+    ids, offsets = of(rows), pa.array(range(len(rows) + 1), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, of([each or IDS[0] for each in rows]))
+    pq.write_table(pa.table({"s": [{"a": 1, "b": b"x" * 16}] * len(rows), "id": ids, "ids": lists}), path)
+
+
+def _marked_by_parquet(path, rows):
+    """As DuckDB, Spark and other programs write them."""
+    import duckdb
+
+    texts = [None if each is None else str(each) for each in rows]
+    table = pa.table({"n": range(len(rows)), "id": pa.array(texts, pa.string())})
+    with duckdb.connect() as session:
+        session.register("t", table)
+        rows = session.sql(
+            "select {'a': 1, 'b': id} s, id::uuid id, [coalesce(id, $first)::uuid] ids from t order by n",
+            params={"first": str(IDS[0])},
+        )
+        rows.write_parquet(str(path))
+
+
+@pytest.mark.parametrize("write", [_marked_by_arrow, _marked_by_parquet])
+def test_uuids_are_text_in_small_letters(tmp_path, write):
+    path = tmp_path / "in.parquet"
+    write(path, [*IDS, None])
+    found = list(blocks(path, columns=("id", "ids")))
+    wanted = [str(each).encode() for each in IDS]
+    assert [each for block in found for each in block.columns["id"].to_pylist()] == [*wanted, None]
+    lists = [each for block in found for each in block.columns["ids"].to_pylist()]
+    assert lists == [[each] for each in (*wanted, wanted[0])]
+
+
+def test_sixteen_bytes_that_are_no_uuid_stay_bytes(parquet):
+    path = parquet({"id": pa.array([IDS[0].bytes], pa.binary(16))})
+    [block] = blocks(path)
+    assert block.columns["id"].to_pylist() == [IDS[0].bytes]
+
+
+def test_file_of_uuids_without_a_row_has_none(tmp_path):
+    _marked_by_arrow(tmp_path / "in.parquet", [])
+    assert sum(block.rows for block in blocks(tmp_path / "in.parquet", columns=("id",))) == 0
