@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slipway.components.ingest.parquet_batches import opened
 from slipway.components.ingest.query.duck import Opened, Relation
 from slipway.components.ingest.query.file_views import Files
 from slipway.components.ingest.query.tables import QueryError, Table
 
+_NANOSECONDS_END_US = (2**63 - 1) // 1000
 _METADATA = ".metadata.json"
 # Catalogs write 00003-UUID.metadata.json; Hadoop writes v3.metadata.json.
 _METADATA_NUMBER = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
@@ -79,13 +84,15 @@ def _iceberg(table: Table, place: Path) -> Opened:
     folder = file.parent.parent
     metadata = FromInputFile.table_metadata(PyArrowFileIO().new_input(str(file)))
 
+    def local(location: str) -> Path:
+        moved = location.removeprefix(metadata.location.rstrip("/") + "/")
+        return _within(folder, str(folder / moved if moved != location else location), table)
+
     class Inside(PyArrowFileIO):
         """Reads only files in the table's folder; paths of a table that was moved are mapped to it."""
 
         def new_input(self, location: str) -> Any:
-            moved = location.removeprefix(metadata.location.rstrip("/") + "/")
-            inside = folder / moved if moved != location else location
-            return super().new_input(str(_within(folder, str(inside), table)))
+            return super().new_input(str(local(location)))
 
     # Not `StaticTable.from_metadata`, which would import the FileIO class that the metadata names.
     found = StaticTable(("table",), metadata, str(file), Inside(), NoopCatalog("none"))
@@ -102,11 +109,49 @@ def _iceberg(table: Table, place: Path) -> Opened:
 
         copy.mkdir(parents=True)
         with _as_query_errors(table):
-            reader = found.scan(snapshot_id=snapshot.snapshot_id).to_arrow_batch_reader()
+            scan = found.scan(snapshot_id=snapshot.snapshot_id)
+            for each in scan.plan_files():
+                if each.file.file_format == "PARQUET":
+                    _refuse_other_times(local(each.file.file_path), table)
+            reader = scan.to_arrow_batch_reader()
             _, parts = write_parts(reader.schema, reader, copy)
         return Files("parquet", parts)
 
     return Opened({"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}, relation)
+
+
+def _refuse_other_times(file: Path, table: Table) -> None:
+    """Refuse times of 96 bits, as Hive and Spark write them, that PyIceberg would read as others.
+
+    It takes them for nanoseconds, which end in 2262 and begin again: 9999-12-31, for no end, is 1816-03-29.
+    """
+    with opened(file) as parquet:
+        columns = map(parquet.schema.column, range(parquet.metadata.num_columns))
+        for name in [each.path for each in columns if each.physical_type == "INT96"]:
+            batches = parquet.iter_batches(columns=[name])
+            if any(map(_is_beyond, (times for batch in batches for times in _times(batch.column(0))))):
+                raise QueryError(
+                    f"data.tables.{table.name}.iceberg: column {name!r} in {file.name} holds times of 96 "
+                    "bits beyond the years 1678 to 2262, which PyIceberg reads as others",
+                    hint="write the table's files again with times of 64 bits: with Spark, "
+                    "spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS and rewrite_data_files",
+                )
+
+
+def _is_beyond(times: pa.Array) -> bool:
+    """Return True if any of some times in microseconds is none in nanoseconds."""
+    ends = pc.min_max(times.cast(pa.int64())).values()
+    return max(abs(each.as_py() or 0) for each in ends) > _NANOSECONDS_END_US
+
+
+def _times(values: pa.Array) -> Iterator[pa.Array]:
+    if pa.types.is_struct(values.type):
+        for each in values.flatten():
+            yield from _times(each)
+    elif pa.types.is_nested(values.type):
+        yield from _times(values.flatten())
+    elif pa.types.is_timestamp(values.type):
+        yield values
 
 
 def _metadata_file(table: Table, place: Path) -> Path:

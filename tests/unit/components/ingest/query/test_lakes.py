@@ -164,6 +164,38 @@ def test_a_metadata_file_can_be_named_and_a_moved_table_is_read(iceberg, tmp_pat
     assert (identity["snapshot"], ids(rows)) == (snapshots[0], [1, 2])
 
 
+@pytest.fixture
+def migrated(tmp_path):
+    """Makes an Iceberg table of a file as Hive and Spark write it, with times of 96 bits."""
+    pytest.importorskip("pyiceberg")
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
+    def made(time):
+        catalog = InMemoryCatalog("test", warehouse=f"file://{tmp_path}/warehouse")
+        catalog.create_namespace("shop")
+        rows = pa.table({"id": pa.array([time, None], pa.timestamp("us")), "zone": ["a", "b"]})
+        catalog.create_table("shop.trips", rows.schema).append(rows)
+        place = tmp_path / "warehouse/shop/trips"
+        [file] = place.rglob("*.parquet")
+        pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True, store_schema=False)
+        return place
+
+    return made
+
+
+def test_times_of_96_bits_in_iceberg_are_those_that_were_written(migrated, tmp_path):
+    time = datetime(2024, 2, 29, 12, 30)
+    assert ids(rows_at(tmp_path, "iceberg", migrated(time))[1]) == [time, None]
+
+
+@pytest.mark.parametrize("time", [datetime(9999, 12, 31), datetime(1, 1, 1)])
+def test_times_of_96_bits_in_iceberg_that_would_become_others_are_refused(migrated, tmp_path, time):
+    """PyIceberg takes them for nanoseconds: 9999-12-31, for no end, would become 1816-03-29."""
+    with pytest.raises(QueryError, match=r"'id' in .*\.parquet holds .* beyond") as refused:
+        rows_at(tmp_path, "iceberg", migrated(time))
+    assert "TIMESTAMP_MICROS" in refused.value.hint
+
+
 def test_what_is_no_iceberg_table_or_snapshot_is_reported(iceberg, tmp_path):
     place, snapshots = iceberg
     with pytest.raises(QueryError, match=r"has no metadata/\*\.metadata\.json"):
