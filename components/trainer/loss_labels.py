@@ -5,7 +5,7 @@ with the same label. On JAX and on GPUs, the cross-entropy of a class that the m
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,7 +22,9 @@ _BROADCASTING = {
 }  # fmt: skip
 """Keras' losses that compare number by number, and do not check that there are equally many."""
 _OF_A_YES = {"binary_crossentropy", "binary_focal_crossentropy"}
+_PROBABILITIES = {"sigmoid", "softmax"}
 _OF_CODES = "sparse_categorical_crossentropy"
+_OF_PROBABILITIES = {*_OF_A_YES, _OF_CODES, "categorical_crossentropy", "categorical_focal_crossentropy"}
 _HINGES = {"hinge", "squared_hinge"}
 """Losses that take 0 for -1 in a batch in which every label is 0 or 1."""
 _CHOSEN_BY_THE_DATA = {"crossentropy", "ce"}
@@ -80,6 +82,7 @@ class _Compared:
         shape: of the output; None if unknown.
         settings: of the loss.
         is_masked: whether the loss leaves some of the labels out, such as the padding of a sequence.
+        activation: the name of Keras' function that the last layer ends in; "" if unknown.
     """
 
     output: str
@@ -88,6 +91,7 @@ class _Compared:
     shape: tuple[int | None, ...] | None
     settings: Mapping[str, object]
     is_masked: bool
+    activation: str
 
 
 def require_equal_shapes(
@@ -182,21 +186,41 @@ def hinged_outputs(model: Any, label: Label) -> frozenset[str]:
     return frozenset(each.output for each in _compared(model, label) if each.loss in _HINGES)
 
 
-def words_of_logits(model: Any, label: Label) -> str:
-    """Return what to tell of outputs whose loss takes logits, which the model then answers; "" if none does.
+def words_of_logits(model: Any, label: Label) -> Iterator[str]:
+    """Yield what to tell of outputs whose loss takes logits, or takes probabilities and gets logits.
+
+    What the last layer makes of its input is known of Keras' own layers with an activation only.
 
     Args:
         model: compiled and built.
         label: see `labels`.
     """
-    if not (found := [each.output for each in _compared(model, label) if each.settings.get("from_logits")]):
-        return ""
-    named = f" ({', '.join(found)})" if any(found) else ""
-    return (
-        f"the loss takes logits{named}: the gate refuses a model that answers them where a metric takes "
-        "probabilities; a last layer with a sigmoid or a softmax, and a loss without from_logits=True, train "
-        "the same"
-    )
+    compared = list(_compared(model, label))
+    of_logits = [each for each in compared if each.settings.get("from_logits")]
+    ended = [each for each in of_logits if each.activation in _PROBABILITIES]
+    if found := [each for each in of_logits if each not in ended]:
+        yield (
+            f"the loss takes logits{_named(found)}: the gate refuses a model that answers them where a "
+            "metric takes probabilities; a last layer with a sigmoid or a softmax, and a loss without "
+            "from_logits=True, train the same"
+        )
+    if ended:
+        yield (
+            f"the loss takes logits (from_logits=True){_named(ended)}, and the last layer ends in a "
+            f"{ended[0].activation}: on JAX and torch, Keras takes it once more. Leave out from_logits=True"
+        )
+    others = [each for each in compared if each.loss in _OF_PROBABILITIES and each not in of_logits]
+    if found := [each for each in others if each.activation == "linear"]:
+        yield (
+            f"{found[0].loss} takes probabilities{_named(found)}, and the last layer has no activation: what "
+            "it answers below 0 or above 1 is clipped, and nothing is learned of it. Let the layer end in a "
+            f"{'sigmoid' if found[0].loss in _OF_A_YES else 'softmax'}"
+        )
+
+
+def _named(compared: Sequence["_Compared"]) -> str:
+    """Return the names of outputs in parentheses; "" for the only one."""
+    return f" ({', '.join(each.output for each in compared)})" if compared[0].output else ""
 
 
 def _require_numbers(compared: _Compared, split: str, found: LabelRange) -> None:
@@ -267,7 +291,21 @@ def _compared(model: Any, label: Label) -> Iterator[_Compared]:
             None if tensor is None else tuple(tensor.shape),
             getattr(loss, "_fn_kwargs", {}),
             getattr(tensor, "_keras_mask", None) is not None,
+            _activation(tensor),
         )
+
+
+def _activation(output: Any) -> str:
+    import keras
+
+    layer = getattr(getattr(output, "_keras_history", None), "operation", None)
+    if isinstance(layer, keras.layers.Softmax):
+        return "softmax"
+    # Only these return what their activation does. One that is linear says nothing of what is before it.
+    if type(layer) not in (keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Activation):
+        return ""
+    name = str(layer.activation.__name__) if _is_of_keras(layer.activation) else ""
+    return "" if name == "linear" and isinstance(layer, keras.layers.Activation) else name
 
 
 def _is_of_keras(function: Any) -> bool:

@@ -190,7 +190,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
         require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
-        if words := words_of_logits(model, job.label):
+        for words in words_of_logits(model, job.label):
             emit("note", message=words)
     facts: Facts = {
         "devices": devices.words,

@@ -243,6 +243,65 @@ def test_a_loss_that_takes_logits_is_told():
     import keras
 
     of_logits = keras.losses.BinaryCrossentropy(from_logits=True)
-    assert words_of_logits(compiled(of_logits, units=1), "y").startswith("the loss takes logits: the gate")
+    [words] = words_of_logits(ending(keras.layers.Dense(1), of_logits), "y")
+    assert words.startswith("the loss takes logits: the gate refuses")
     for loss in (keras.losses.BinaryCrossentropy(), "mse", None):
-        assert words_of_logits(compiled(loss, units=1), "y") == ""
+        assert list(words_of_logits(compiled(loss, units=1), "y")) == []
+
+
+def ending(layer, loss):
+    import keras
+
+    given = keras.Input((2,), name="x")
+    model = keras.Model(given, layer(keras.layers.Dense(3)(given)))
+    model.compile(loss=loss)
+    return model
+
+
+def test_an_activation_before_a_loss_that_takes_logits_is_told():
+    """On JAX and torch, Keras takes it twice; on TensorFlow it warns."""
+    import keras
+
+    of_logits = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    layers = keras.layers
+    for layer in (layers.Dense(3, "softmax"), layers.Activation("softmax"), layers.Softmax()):
+        [words] = words_of_logits(ending(layer, of_logits), "y")
+        assert "ends in a softmax: on JAX and torch, Keras takes it once more" in words
+
+
+def test_a_loss_of_probabilities_on_a_layer_without_an_activation_is_told():
+    import keras
+
+    for units, loss, end in (
+        (1, "binary_crossentropy", "sigmoid"),
+        (3, "categorical_crossentropy", "softmax"),
+    ):
+        [words] = words_of_logits(ending(keras.layers.Dense(units), loss), "y")
+        assert words.startswith(f"{loss} takes probabilities, and the last layer has no activation")
+        assert words.endswith(f"Let the layer end in a {end}")
+
+
+def test_nothing_is_told_of_a_last_layer_whose_answers_are_not_known():
+    import keras
+
+    layers = keras.layers
+    sound = [
+        layers.Activation("linear", dtype="float32"),  # what is before it may have been a softmax
+        layers.Dense(1, activation=lambda x: x * x),
+        layers.Reshape((3, 1)),
+        layers.Dense(1, "hard_sigmoid"),
+    ]
+    for layer in sound:
+        assert list(words_of_logits(ending(layer, "binary_crossentropy"), "y")) == []
+    assert list(words_of_logits(ending(layers.Dense(1), "mse"), "y")) == []
+
+
+def test_several_outputs_are_told_by_their_names():
+    import keras
+
+    given = keras.Input((2,), name="x")
+    outputs = {name: keras.layers.Dense(1, name=name)(given) for name in ("y", "z")}
+    model = keras.Model(given, outputs)
+    model.compile(loss={"y": "binary_crossentropy", "z": "mse"})
+    [words] = words_of_logits(model, {"y": "y", "z": "z"})
+    assert words.startswith("binary_crossentropy takes probabilities (y), and")
