@@ -202,7 +202,10 @@ def _read(
     try:
         if file.suffix == PARQUET:
             # Else a folder COLUMN=VALUE above the file would be a column, beside one of its own of that name.
-            table = pq.read_table(file, columns=list(types), partitioning=None).select(list(types))
+            # Times of 96 bits, as Spark writes them, are read as Ingest reads them.
+            table = pq.read_table(
+                file, columns=list(types), partitioning=None, coerce_int96_timestamp_unit="us"
+            ).select(list(types))
             return checked((table if only is None else table.take(only)).cast(schema))
         data = file.read_bytes()
         data = data[: data.rfind(b"\n") + 1]

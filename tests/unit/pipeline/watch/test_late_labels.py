@@ -3,6 +3,7 @@ import tracemalloc
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.csv
@@ -25,6 +26,13 @@ def test_labels_are_read_from_each_format(tmp_path):
     assert read(tmp_path / "a.jsonl") == {"7": 1.0}
     pq.write_table(pa.table({"id": ["p7", None], "label": [1, 0]}), tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet") == {"p7": 1.0}
+
+
+def test_uuids_of_parquet_are_the_texts_that_they_are_logged_as(tmp_path):
+    key = UUID(int=2**127 + 7)
+    keys = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([key.bytes], pa.binary(16)))
+    pq.write_table(pa.table({"id": keys, "label": [1]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == {str(key): 1.0}
 
 
 def test_parquet_is_read_in_pieces_however_much_it_unpacks_to(tmp_path):

@@ -1,5 +1,6 @@
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,13 @@ def test_times_of_other_servers_are_read(tmp_path, unit):
     line = {"logged_at": "2026-11-22T00:00:00.123456+00:00", "logged_version": 7, "fare": 1}
     (tmp_path / "a.jsonl").write_text(json.dumps(line) + "\n")
     assert read_requests(Logs.of(tmp_path), KINDS, 7).at_ms.tolist() == [1_795_305_600_123] * 2
+
+
+def test_times_of_96_bits_are_those_that_the_training_had(tmp_path):
+    rows = {"logged_at": ["2026-11-22T00:00:00Z"], "logged_version": [7], "until": [datetime(9999, 12, 31)]}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    found = read_requests(Logs.of(tmp_path), {"until": "text"}, 7)
+    assert found.table["until"].to_pylist() == ["9999-12-31 00:00:00.000000"]
 
 
 def test_parquet_below_a_folder_that_is_named_like_a_column_is_read(tmp_path):
