@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.graph import Node
+from slipway.pipeline.runs.graph import CONDITION, Node
 
 _SOCKET = "unix:///var/run/docker.sock"
-_CONDITION = "condition"
 _ANSWER_S = 10.0
 
 
@@ -59,4 +58,4 @@ def _problem(path: str) -> str:
 
 
 def _has_condition(node: Node) -> bool:
-    return any(key.partition(".")[0] == _CONDITION for key in node.params)
+    return any(key.partition(".")[0] == CONDITION for key in node.params)

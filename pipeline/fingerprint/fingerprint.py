@@ -29,6 +29,7 @@ class Fingerprint:
         external:latest_blessed_model   identity of something outside this run
         stack:tfx                       a version
         upstream:Transform              key of a node that this one reads from
+        input:examples                  which output of such a node an input reads
 
     Immutable: the mapping is copied and made read-only.
 
@@ -38,7 +39,16 @@ class Fingerprint:
 
     parts: Mapping[str, str]
 
-    KINDS: ClassVar[tuple[str, ...]] = ("node", "code", "data", "param", "external", "stack", "upstream")
+    KINDS: ClassVar[tuple[str, ...]] = (
+        "node",
+        "code",
+        "data",
+        "param",
+        "external",
+        "stack",
+        "upstream",
+        "input",
+    )
 
     def __post_init__(self) -> None:
         for name, value in self.parts.items():

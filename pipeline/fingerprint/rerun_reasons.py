@@ -110,10 +110,21 @@ def _tell_upstream(found: _Difference) -> Iterator[str]:
         yield f"no longer reads from {name}"
 
 
+def _tell_input(found: _Difference) -> Iterator[str]:
+    for name in found.changed:
+        was, is_ = _shorten_pair(found.before[name], found.now[name])
+        yield f"input {name} {was} -> {is_}"
+    for name in found.added:
+        yield f"input {name} set to {_shorten(found.now[name])}"
+    for name in found.removed:
+        yield f"input {name} no longer set (was {_shorten(found.before[name])})"
+
+
 # In order of importance: what a user changed, what lies outside, and what only passes a cause on.
 _TELLERS = {
     "code": _tell_code,
     "param": _tell_params,
+    "input": _tell_input,
     "data": _tell_data,
     "external": _tell_external,
     "stack": _tell_stack,

@@ -22,7 +22,7 @@ from slipway.components.source_closure import Closure, closure
 from slipway.components.store_address import HF, is_elsewhere
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
-from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.graph import COMPONENT, Graph, Node
 from slipway.pipeline.runs.record import Outputs
 
 # Packages that the nodes' own code uses: another version may give another result.
@@ -83,7 +83,7 @@ def own_parts(
     """
     params = _with_commit(node.params)
     parts = {f"param:{_shown(name)}": value for name, value in params.items()}
-    parts["param:component"] = f'"{node.type}"'
+    parts[f"param:{COMPONENT}"] = f'"{node.type}"'
     code = _code(node, roots, memo)
     parts |= {f"code:{path}": digest for path, digest in code.digests.items()}
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
@@ -116,6 +116,8 @@ def fingerprint_nodes(
         # A resolver's outputs depend only on what it finds, not on the nodes that made it.
         ups = node.upstream if node.found is None else ()
         parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
+        # Of the same nodes, it may read other outputs, or by other inputs.
+        parts |= {f"input:{key}": taken for key, taken in node.inputs.items()}
         # Two nodes with equal settings do not share a result: their outputs need not be equal.
         parts |= {"node:id": node.id, "node:pipeline": graph.name}
         if node.finds_reference:

@@ -11,6 +11,7 @@ from slipway.components.escaped_text import escaped
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.comparison import Settings, settings_of_all
+from slipway.pipeline.runs.graph import COMPONENT
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload, Origin
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
@@ -33,7 +34,14 @@ SECTIONS = (
     "durations_s",
 )
 # The kinds of a fingerprint's parts. "upstream" is left out, because it repeats the upstream node's changes.
-_KINDS = {"param": "parameters", "code": "code", "data": "data", "external": "baseline", "stack": "stack"}
+_KINDS = {
+    "param": "parameters",
+    "input": "parameters",
+    "code": "code",
+    "data": "data",
+    "external": "baseline",
+    "stack": "stack",
+}
 # Durations vary by this much between identical runs on a busy machine.
 _DURATION_SHARE = 0.2
 _DURATION_S = 0.5
@@ -242,8 +250,9 @@ def _parts(old: Prints, new: Prints) -> Iterable[Change]:
         for part in sorted(before.keys() | now.keys()):
             kind, _, name = part.partition(":")
             # The component's name is listed with the nodes.
-            if kind in _KINDS and before.get(part) != now.get(part) and part != "param:component":
+            if kind in _KINDS and before.get(part) != now.get(part) and part != f"param:{COMPONENT}":
                 section = "schema" if name.endswith(".pbtxt") else _KINDS[kind]
+                name = f"input {name}" if kind == "input" else name
                 told.setdefault((section, name, before.get(part), now.get(part)), []).append(node_id)
     return (Change(*key, nodes=tuple(node_ids)) for key, node_ids in told.items())
 

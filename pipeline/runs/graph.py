@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass, field
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 
+CONDITION, COMPONENT = "condition", "component"
+"""Names among a node's settings that stand for its condition, and for its component's class."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -16,6 +19,7 @@ class Node:
         upstream: ids of the nodes that must be done before this one starts.
         params: its settings, flattened to `key.subkey` -> canonical JSON.
         code: dotted paths and Python files of the code that it runs, as far as its settings name them.
+        inputs: the key of each input -> which outputs it reads, and by which rule if not by their order.
         data: path patterns (globs) of its input data.
         files: other files that its settings name, e.g. a schema.
         uncached: why its result is never taken from an earlier run, in words; empty if it may be.
@@ -42,6 +46,7 @@ class Node:
     type: str
     upstream: tuple[str, ...]
     params: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
     code: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

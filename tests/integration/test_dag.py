@@ -191,3 +191,77 @@ def test_query_is_read_by_tfx_own_component(compiled):
     assert query in ingest.params["input_config.splits"]
     assert '"hash_buckets":4' in ingest.params["output_config.split_config.splits"]
     assert {node.id: set(node.upstream) for node in found.graph.nodes} == UPSTREAM
+
+
+@pytest.fixture(scope="module")
+def validator():
+    """Compiles a pipeline whose ExampleValidator reads what is asked of Transform's outputs; returns it."""
+    from tfx import v1 as tfx
+    from tfx.dsl.compiler import compiler
+    from tfx.orchestration.local import runner_utils
+
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+
+    def call(wire, *, run_id="r", **parameters):
+        gen = tfx.components.CsvExampleGen(input_base="/data")
+        schema = tfx.components.ImportSchemaGen(schema_file="/schema.pbtxt")
+        transform = tfx.components.Transform(
+            examples=gen.outputs["examples"], schema=schema.outputs["schema"], preprocessing_fn="mine.fn"
+        )
+        reads = tfx.components.ExampleValidator(
+            statistics=wire(transform.outputs), schema=schema.outputs["schema"]
+        )
+        nodes = [gen, schema, transform, reads]
+        ir = compiler.Compiler().compile(tfx.dsl.Pipeline("p", "/p", components=nodes, enable_cache=True))
+        fill_parameters(ir, run_id=run_id, values={})
+        for name, value in parameters.items():
+            ir.nodes[-1].pipeline_node.parameters.parameters[name].field_value.string_value = value
+            given = ir.nodes[-1].pipeline_node.inputs.conditionals["cond_1"].placeholder_expression
+            given.value.int_value = 1
+        deployment = runner_utils.extract_local_deployment_config(ir)
+        return read_graph(ir, deployment, store="", written=(), packed={})["ExampleValidator"]
+
+    return call
+
+
+def test_which_output_of_a_node_an_input_reads_counts_and_so_does_the_rule(validator):
+    from tfx.dsl.input_resolution.canned_resolver_functions import latest_created
+    from tfx.types.channel import ExternalPipelineChannel, union
+
+    before, after = "pre_transform_stats", "post_transform_stats"
+    plain = validator(lambda made: made[before])
+    assert plain.inputs == {"schema": "ImportSchemaGen.schema", "statistics": f"Transform.{before}"}
+    assert plain == validator(lambda made: made[before], run_id="another")
+    others = [
+        validator(lambda made: made[after]),
+        validator(lambda made: latest_created(made[before], n=1)),
+        validator(lambda made: latest_created(made[before], n=2)),
+        validator(lambda made: union([made[before], made[after]])),
+        validator(lambda made: union([made[after], made[before]])),
+    ]
+    assert len({node.inputs["statistics"] for node in (plain, *others)}) == 6
+    assert not any(node.uncached for node in others)
+
+    def of_another_run(made):
+        return ExternalPipelineChannel(
+            artifact_type=made[before].type,
+            owner="me",
+            pipeline_name="q",
+            producer_component_id="Transform",
+            output_key=before,
+            pipeline_run_id="z",
+        )
+
+    named = validator(of_another_run)
+    assert '"z"' in named.inputs["statistics"]
+    assert named.uncached == "other runs may have made more of what it reads"
+
+
+def test_parameters_that_are_called_as_what_else_counts_are_told_apart(validator):
+    def keys(**parameters):
+        params = validator(lambda made: made["pre_transform_stats"], **parameters).params
+        assert "component" not in params
+        return tuple(sorted(params.items()))
+
+    assert len({keys(condition="a"), keys(condition="b"), keys(component="a"), keys(component="b")}) == 4

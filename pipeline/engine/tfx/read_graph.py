@@ -19,7 +19,7 @@ from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 from slipway.components.data_gate.span_strategy import SpanStrategy
 from slipway.components.ingest.spans import PLACEHOLDER, at_span
 from slipway.components.store_address import is_elsewhere
-from slipway.pipeline.fingerprint.fingerprint import flatten_params
+from slipway.pipeline.fingerprint.fingerprint import canonical_json, flatten_params
 from slipway.pipeline.plan.named_files import (
     imported_patterns,
     named_code,
@@ -27,7 +27,7 @@ from slipway.pipeline.plan.named_files import (
     statistics_patterns,
 )
 from slipway.pipeline.plan.placeholders import unforeseen
-from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.graph import COMPONENT, CONDITION, Graph, Node
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
 
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
@@ -82,18 +82,12 @@ def _node(
     # The module's source counts as code as well: its imports may lie outside the wheel made from it.
     code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
     files, patterns = named_files(values, node_type=node_type, written=written, folders=folders)
-    for key, output in sorted(node.outputs.outputs.items()):
-        # Artifact properties given to an Importer: split names, a version.
-        if given := _given_properties(output.artifact_spec):
-            values[f"{key}_properties"] = given
-    conditions = node.inputs.conditionals
-    if conditions:
-        values["condition"] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
     return Node(
         id=node_id,
         type=node_type,
         upstream=tuple(sorted(node.upstream_nodes)),
-        params=flatten_params("", values),
+        params=_settings(node, values),
+        inputs=_inputs(node),
         code=tuple(sorted(code)),
         data=tuple(sorted({*_input_patterns(values), *patterns})),
         files=tuple(files),
@@ -107,6 +101,59 @@ def _node(
         retries=max(options.max_execution_retries, 0),
         timeout_s=options.execution_timeout_sec or None,
     )
+
+
+def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object]) -> dict[str, str]:
+    """Return the node's parameters, its condition, and the properties of what it imports, flattened.
+
+    Args:
+        values: the parameters by name.
+    """
+    own: dict[str, object] = {}
+    for key, output in sorted(node.outputs.outputs.items()):
+        # Artifact properties given to an Importer: split names, a version.
+        if given := _given_properties(output.artifact_spec):
+            own[f"{key}_properties"] = given
+    conditions = node.inputs.conditionals
+    if conditions:
+        own[CONDITION] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
+    taken = {*own, CONDITION, COMPONENT}
+    # A parameter of one's own may have any name.
+    apart = {f"parameter {name}" if name in taken else name: value for name, value in values.items()}
+    return {**flatten_params("", apart), **flatten_params("", own)}
+
+
+def _inputs(node: pipeline_pb2.PipelineNode) -> dict[str, str]:
+    """Return what each input reads: `Node.output`, or JSON if it reads more than one output, or by a rule.
+
+    Implicit inputs whose keys already say it, `_Node.output`, are left out.
+    """
+    found = {}
+    for key, spec in sorted(node.inputs.inputs.items()):
+        told: list[Any] = [_channel(channel, node) for channel in spec.channels]
+        for part in ("mixed_inputs", "static_inputs", "input_graph_ref"):
+            if spec.HasField(part):
+                told.append(json_format.MessageToDict(getattr(spec, part)))
+        if spec.HasField("input_graph_ref"):
+            graph = node.inputs.input_graphs[spec.input_graph_ref.graph_id]
+            told.append(json_format.MessageToDict(graph))
+        is_plain = len(told) == 1 and isinstance(told[0], str)
+        text = told[0] if is_plain else canonical_json(told)
+        if key != f"_{text}":
+            found[key] = text
+    return found
+
+
+def _channel(channel: pipeline_pb2.InputSpec.Channel, node: pipeline_pb2.PipelineNode) -> Any:
+    """Return which artifacts are asked for, without the run: it is another one each time."""
+    if _is_of_own_run(channel, node) and (producer := channel.producer_node_query.id):
+        return f"{producer}.{channel.output_key}"
+    asked = pipeline_pb2.InputSpec.Channel()
+    asked.CopyFrom(channel)
+    del asked.context_queries[:]
+    own = _own_run(node)
+    asked.context_queries.extend(query for query in channel.context_queries if query.name != own)
+    return json_format.MessageToDict(asked)
 
 
 def _is_container(executor: Any) -> bool:
@@ -145,9 +192,22 @@ def _reads_other_runs(node: pipeline_pb2.PipelineNode) -> bool:
     if node.node_info.type.name == RESOLVER:
         return False
     channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
-    tied = ({query.type.name for query in channel.context_queries} for channel in channels)
-    return any(constants.PIPELINE_RUN_CONTEXT_TYPE_NAME not in names for names in tied) or any(
+    return not all(_is_of_own_run(channel, node) for channel in channels) or any(
         step.op_type == _OF_LATEST_RUN for step in resolver_steps(node)
+    )
+
+
+def _is_of_own_run(channel: pipeline_pb2.InputSpec.Channel, node: pipeline_pb2.PipelineNode) -> bool:
+    own = _own_run(node)
+    return any(query.name == own for query in channel.context_queries)
+
+
+def _own_run(node: pipeline_pb2.PipelineNode) -> pipeline_pb2.Value:
+    """Return the name by which the metadata store knows the run that is compiled."""
+    return next(
+        context.name
+        for context in node.contexts.contexts
+        if context.type.name == constants.PIPELINE_RUN_CONTEXT_TYPE_NAME
     )
 
 

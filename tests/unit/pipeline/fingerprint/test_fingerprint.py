@@ -321,6 +321,15 @@ def test_upstream_node_reran():
     assert told(drop=["upstream:Transform"]) == ["no longer reads from Transform"]
 
 
+def test_input_that_reads_something_else_is_named():
+    start = {"input:model": "Trainer.model"}
+    assert told(start=start, change={"input:model": "Tuner.model"}) == [
+        "input model Trainer.model -> Tuner.model"
+    ]
+    assert told(add=start) == ["input model set to Trainer.model"]
+    assert told(start=start, drop=["input:model"]) == ["input model no longer set (was Trainer.model)"]
+
+
 def test_stack_shows_versions():
     assert told(change={"stack:tfx": "1.21.0"}) == ["tfx 1.20.0 -> 1.21.0"]
     assert told(add={"stack:jax": "0.10.2"}) == ["jax 0.10.2 added"]

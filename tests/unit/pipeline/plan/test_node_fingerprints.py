@@ -12,7 +12,13 @@ from slipway.components.ingest.blocks import FileError
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, explain
 from slipway.pipeline.plan import node_fingerprints
-from slipway.pipeline.plan.node_fingerprints import found_key, own_parts, own_parts_in, with_found
+from slipway.pipeline.plan.node_fingerprints import (
+    fingerprint_nodes,
+    found_key,
+    own_parts,
+    own_parts_in,
+    with_found,
+)
 from slipway.pipeline.runs.graph import Graph, Node
 
 
@@ -347,3 +353,12 @@ def test_branch_in_a_pipeline_of_ones_own_counts_by_its_files(hub, tmp_path):
     assert parts_of(ingest_of("hf://datasets/o/n@main"), tmp_path) == before
     hub.commit("o/n", {"1.csv": b"a\n2\n"})
     assert parts_of(ingest_of("hf://datasets/o/n@main"), tmp_path) != before
+
+
+def test_another_output_of_the_same_node_is_another_input():
+    def print_of(output):
+        nodes = (Node("Gen", "Gen", ()), Node("Use", "Use", ("Gen",), inputs={"x": f"Gen.{output}"}))
+        return fingerprint_nodes(Graph("p", nodes), {"Gen": {}, "Use": {}}, baseline="")["Use"]
+
+    assert print_of("a").key == print_of("a").key
+    assert explain(print_of("b"), print_of("a")) == ["input x Gen.a -> Gen.b"]

@@ -71,6 +71,12 @@ def test_parameter_is_reported_with_its_old_and_new_value_and_its_node():
     ]
 
 
+def test_input_that_reads_something_else_is_reported():
+    assert changes(difference(Trainer={"input:examples": "Transform.other"})) == [
+        ("parameters", "input examples", None, "Transform.other")
+    ]
+
+
 def test_parameter_that_only_one_run_has_is_reported():
     assert changes(difference(Trainer={"param:train.seed": "42"})) == [
         ("parameters", "train.seed", None, "42")
