@@ -265,3 +265,33 @@ def test_parameters_that_are_called_as_what_else_counts_are_told_apart(validator
         return tuple(sorted(params.items()))
 
     assert len({keys(condition="a"), keys(condition="b"), keys(component="a"), keys(component="b")}) == 4
+
+
+def test_the_image_and_the_command_of_a_container_count():
+    from tfx import v1 as tfx
+    from tfx.dsl.compiler import compiler
+    from tfx.dsl.component.experimental.container_component import create_container_component
+    from tfx.dsl.placeholder import placeholder
+    from tfx.orchestration.local import runner_utils
+
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+
+    def node(image="alpine:3", word="a"):
+        say = create_container_component("Say", image, ["echo", word], parameters={"container": str})
+        nodes = [say(container="x")]
+        ir = compiler.Compiler().compile(tfx.dsl.Pipeline("p", "/p", components=nodes, enable_cache=True))
+        fill_parameters(ir, run_id="r", values={})
+        deployment = runner_utils.extract_local_deployment_config(ir)
+        return read_graph(ir, deployment, store="", written=(), packed={})["Say"]
+
+    assert node() == node()
+    assert len({tuple(each.params.items()) for each in (node(), node("alpine:4"), node(word="b"))}) == 3
+    assert node().uncached == ""
+    told = node(word=placeholder.execution_invocation().pipeline_run_id).uncached
+    assert told == "its command takes pipeline_run_id of the execution, which is new in every run"
+
+
+def test_the_code_of_a_driver_counts(compiled):
+    found = compiled()
+    assert found.driver_spec("Ingest").class_path in found.graph["Ingest"].code

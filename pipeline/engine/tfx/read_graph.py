@@ -37,6 +37,8 @@ _QUERY = "QueryBasedDriver"
 _OF_LATEST_RUN = "tfx.LatestPipelineRunOutputs"
 # Key in an InfraValidator's settings if it starts its model server on this machine.
 _LOCAL_DOCKER = "local_docker"
+# Name among the settings of a container component for its image and its command.
+_CONTAINER = "container"
 # Output types of the gates that other nodes wait for.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
@@ -78,20 +80,21 @@ def _node(
     values = {key: _value(parameter) for key, parameter in node.parameters.parameters.items()}
     options = node.execution_options
     executor = runner_utils.extract_executor_spec(deployment, node_id)
-    class_path = class_path_of(executor)
+    driver = runner_utils.extract_custom_driver_spec(deployment, node_id)
+    classes = map(class_path_of, (executor, driver))
     # The module's source counts as code as well: its imports may lie outside the wheel made from it.
-    code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
+    code = {*classes, packed.get(node_id, ""), *named_code(values)} - {""}
     files, patterns = named_files(values, node_type=node_type, written=written, folders=folders)
     return Node(
         id=node_id,
         type=node_type,
         upstream=tuple(sorted(node.upstream_nodes)),
-        params=_settings(node, values),
+        params=_settings(node, values, executor),
         inputs=_inputs(node),
         code=tuple(sorted(code)),
         data=tuple(sorted({*_input_patterns(values), *patterns})),
         files=tuple(files),
-        uncached=_uncached(node, values, runner_utils.extract_custom_driver_spec(deployment, node_id)),
+        uncached=_uncached(node, values, executor=executor, driver=driver),
         is_resolver=node.node_info.type.name == RESOLVER,
         finds_baseline=_strategies(node) == {LatestBlessedModelStrategy.__name__},
         finds_reference=_finds_reference(node),
@@ -103,8 +106,8 @@ def _node(
     )
 
 
-def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object]) -> dict[str, str]:
-    """Return the node's parameters, its condition, and the properties of what it imports, flattened.
+def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], executor: Any) -> dict[str, str]:
+    """Return the node's parameters, its condition, its container, and properties of imports, flattened.
 
     Args:
         values: the parameters by name.
@@ -117,7 +120,9 @@ def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object]) -> 
     conditions = node.inputs.conditionals
     if conditions:
         own[CONDITION] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
-    taken = {*own, CONDITION, COMPONENT}
+    if _is_container(executor):
+        own[_CONTAINER] = json_format.MessageToDict(executor)
+    taken = {*own, CONDITION, COMPONENT, _CONTAINER}
     # A parameter of one's own may have any name.
     apart = {f"parameter {name}" if name in taken else name: value for name, value in values.items()}
     return {**flatten_params("", apart), **flatten_params("", own)}
@@ -164,7 +169,9 @@ def _keys_of(value: Any) -> Collection[str]:
     return value.keys() if isinstance(value, Mapping) else ()
 
 
-def _uncached(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], driver: Any) -> str:
+def _uncached(
+    node: pipeline_pb2.PipelineNode, values: Mapping[str, object], *, executor: Any, driver: Any
+) -> str:
     """Return why the node's earlier results are never reused, in words; empty if they may be."""
     if not node.execution_options.caching_options.enable_cache:
         return "its pipeline has enable_cache=False"
@@ -181,6 +188,8 @@ def _uncached(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], dri
     }
     for condition in node.inputs.conditionals.values():
         expressions["condition"] = condition.placeholder_expression
+    if _is_container(executor):
+        expressions["command"] = executor
     for name, expression in expressions.items():
         if what := unforeseen(json_format.MessageToDict(expression)):
             return f"its {name} takes {what}"
