@@ -52,6 +52,7 @@ from slipway.pipeline.engine.processes.os_processes import (
     die_with_parent,
     signal_group,
 )
+from slipway.pipeline.engine.processes.random_draws import drawing_state
 from slipway.pipeline.engine.tfx.load_pipeline import check_target
 from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls
 from slipway.pipeline.runs.run_target import Order
@@ -77,6 +78,7 @@ class ForkServer:
         self._ending: dict[int, tuple[NodeProcess, Exited]] = {}
         self._forks = ModuleForks()
         self._to_import: list[str] = []
+        self._unseeded = b""
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
@@ -124,6 +126,8 @@ class ForkServer:
     def _compile(self, order: Order) -> None:
         try:
             with large_imports(keep=True):
+                importlib.import_module("numpy")  # before the user's code, which may seed its generator
+                self._unseeded = drawing_state()
                 self._compiled = self.load(order)
         except (Exception, SystemExit) as error:  # user code may raise anything
             self._refuse(error)
@@ -206,7 +210,7 @@ class ForkServer:
         if pid == 0:
             self._channel.close()
             ours.close()
-            node.become(self._compiled, server=server, forks=theirs)
+            node.become(self._compiled, server=server, forks=theirs, unseeded=self._unseeded)
         theirs.close()
         self._forks.serve(ours, node=pid)
         # Parent and child both set the group, so that it exists before either continues.

@@ -17,6 +17,7 @@ from typing import NoReturn, NotRequired, TypedDict
 
 from slipway.components import python_process
 from slipway.pipeline.engine.processes.os_processes import join_group
+from slipway.pipeline.engine.processes.random_draws import draw_anew
 from slipway.pipeline.engine.processes.scripts_ahead import ScriptsAhead
 
 _REQUEST_BYTES = 1 << 20
@@ -124,6 +125,7 @@ def _become_module(request: _Request, descriptors: Sequence[int], *, group: int,
         environment = request["environment"]
         os.environ.clear()
         os.environ.update(environment)
+        draw_anew()
         tempfile.tempdir = None  # cached from the environment of the parent process
         roots = environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = dict.fromkeys([*filter(None, roots), *sys.path])

@@ -17,6 +17,7 @@ from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception, failed
 from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes.os_processes import join_group
+from slipway.pipeline.engine.processes.random_draws import draw_anew
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.record import NodeOutputs
 from slipway.pipeline.runs.result_files import kept_files
@@ -50,19 +51,21 @@ class NodeProcess:
                 return None
         return told
 
-    def become(self, compiled: Any, *, server: int, forks: socket.socket) -> NoReturn:
+    def become(self, compiled: Any, *, server: int, forks: socket.socket, unseeded: bytes) -> NoReturn:
         """Run the node in this process, which was forked for it.
 
         Args:
             compiled: the pipeline, a `slipway.pipeline.engine.tfx.compile.Compiled`.
             server: the fork server's process id.
             forks: the connection on which modules in further processes can be requested.
+            unseeded: the `drawing_state` from before the user's code was imported.
         """
         code = 1
         try:
             # All its descendants stay its own, so that the fork server can tell which node they belong to.
             join_group(0, parent=server)
             python_process.fork_channel = forks
+            draw_anew(unless_left=unseeded)
             result = self._run(compiled)
             os.write(self.result, json.dumps(result).encode())
             code = 0 if result["state"] != "failed" else 1

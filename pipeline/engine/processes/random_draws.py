@@ -1,0 +1,26 @@
+"""Lets forked processes draw different random numbers, as processes do that were started one by one.
+
+Python seeds its own generator again in each fork, and those of TensorFlow begin in the fork. NumPy's global
+one, from which scikit-learn draws too, goes on from a copy of its state: without this, all nodes of a run
+would draw the same numbers, and with a warm process all runs.
+"""
+
+import pickle
+import sys
+
+
+def drawing_state() -> bytes:
+    """Return the state of NumPy's global generator; empty if NumPy is not imported."""
+    numpy = sys.modules.get("numpy")
+    return b"" if numpy is None else pickle.dumps(numpy.random.get_state(legacy=False))
+
+
+def draw_anew(*, unless_left: bytes | None = None) -> None:
+    """Seed NumPy's global generator from the system, if NumPy is imported; call it in a fork.
+
+    Args:
+        unless_left: a state; if the generator has left it, the user's code has seeded it, and it goes on from
+            there. None: seed it in any case.
+    """
+    if (numpy := sys.modules.get("numpy")) and unless_left in (None, drawing_state()):
+        numpy.random.seed()
