@@ -1,16 +1,18 @@
 """Builds the arguments for a pipeline function: converts text values to the declared types."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Reversible
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, get_type_hints
+from types import SimpleNamespace, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from slipway.pipeline.errors import UsageError
 
 _NONE = ("none", "null")
+# Of such types a text is one, too: of its letters.
+_OF_ANY_ITEMS = (Collection, Container, Iterable, Reversible)
 
 
 def arguments(
@@ -69,7 +71,7 @@ def _typed(key: str, text: str, annotation: Any) -> object:
     if annotation is inspect.Parameter.empty:
         return text
     try:
-        adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+        adapter = TypeAdapter(_as_list(annotation), config=ConfigDict(arbitrary_types_allowed=True))
     except PydanticUserError:  # the type has its own pydantic configuration, or is not a type
         return text
     readings: tuple[Callable[[], object], ...] = (
@@ -84,6 +86,14 @@ def _typed(key: str, text: str, annotation: Any) -> object:
             continue
     kind = annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
     raise UsageError(f"--set {key}={text}: must be of type {kind}.")
+
+
+def _as_list(annotation: Any) -> Any:
+    """Return the type to read a text as: a list where any collection of such items is declared."""
+    origin, items = get_origin(annotation) or annotation, get_args(annotation)
+    if origin in _OF_ANY_ITEMS:
+        return list[items] if items else list  # type: ignore[valid-type]
+    return Union[tuple(map(_as_list, items))] if origin in (Union, UnionType) else annotation  # noqa: UP007
 
 
 def _declared(function: Callable[..., object], annotation: Any) -> Any:

@@ -1,5 +1,6 @@
 """Arguments of a pipeline's function come from --set and the engine, read as the function declares them."""
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Union  # noqa: UP035 (as TFX's examples write them)
 
@@ -60,6 +61,9 @@ def flexible(
     proto: Proto | None = None,
     later: "Connection | None" = None,
     bare=None,
+    items: Iterable[str] = (),
+    codes: Optional[Collection[int]] = None,  # noqa: UP045
+    things: Iterable = (),
 ):
     """Declares its arguments in every way."""
 
@@ -76,6 +80,11 @@ def flexible(
         ("words", '["a", "b"]', ["a", "b"]),
         ("words", "a", ["a"]),
         ("numbers", "1,2", [1, 2]),
+        ("items", "a,b", ["a", "b"]),
+        ("items", '["a,b"]', ["a,b"]),
+        ("codes", "1,2", [1, 2]),
+        ("codes", "none", None),
+        ("things", "a,b", ["a", "b"]),
         ("numbers", "[]", []),
         ("rates", '{"a": 0.5}', {"a": 0.5}),
         ("place", "/data", "/data"),
