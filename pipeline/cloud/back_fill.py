@@ -17,7 +17,7 @@ from slipway.components.ingest.spans import at_span, span_kind, span_number
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.follow import new_record, update
-from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service, Submitted
+from slipway.pipeline.cloud.services.service import PROFILE_LABEL, JobPhase, JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, service_of, target_of, tell_end
 from slipway.pipeline.cloud.tracked_run import keep_settings
 from slipway.pipeline.cloud.workload_in_image import Target
@@ -195,15 +195,29 @@ class _Backfill:
         for attempt in itertools.count(1):
             run_id = span_run_id(self._name, span, attempt=attempt)
             found = self._service.find(run_id)
-            if found is not None and found[1].workload not in ("", self._target.config.name):
-                # The names of a workload and of its profile joined may be another workload's name.
+            if found is not None and (whose := self._of_another(found[1])):
                 raise UsageError(
-                    f"{run_id} is a run of the workload {found[1].workload}, {found[0].link}",
+                    f"{run_id} is a run {whose}, {found[0].link}",
                     hint="--name NAME gives the runs of this back-fill other ids",
                 )
             if found is None or found[1].phase not in _UNDONE:
                 break
         return run_id, found
+
+    def _of_another(self, state: JobState) -> str:
+        """Return whose run it is, in words; empty if it may be this back-fill's.
+
+        The names of a schedule and of a profile joined may be another schedule's or workload's name.
+        """
+        if state.workload not in ("", self._target.config.name):
+            return f"of the workload {state.workload}"
+        if state.profile not in (None, self._profile):
+            return f"with the profile {state.profile}" if state.profile else "without a profile"
+        return ""
+
+    @property
+    def _profile(self) -> str:
+        return self._chosen.profile or ""
 
     @cached_property
     def _scheduled(self) -> dict[int, tuple[Submitted, JobState]]:
@@ -218,7 +232,7 @@ class _Backfill:
             for schedule in self._service.schedules()
             if schedule.name == name
             for run in self._service.scheduled_runs(schedule, workload=config.name)
-            if run[1].profile in (None, self._chosen.profile or "")
+            if run[1].profile in (None, self._profile)
         ]
         return {span: run for run in runs if (span := span_read(run[1])) is not None}
 
@@ -236,7 +250,9 @@ class _Backfill:
 
     def _start(self, span: int | str, run_id: str) -> None:
         target = replace(self._target, config=self._config(span))
-        job = self._service.request(compiled_job(target), config=target.config)
+        job = compiled_job(target)
+        job = {**job, "labels": {**job.get("labels", {}), PROFILE_LABEL: self._profile}}
+        job = self._service.request(job, config=target.config)
         submitted = self._service.submit(job, run_id=run_id)
         self._follow(span, submitted, new_record(job, run_id=submitted.name))
         say(f"{span}: started, {submitted.link}")

@@ -12,7 +12,7 @@ from slipway.pipeline.runs.record import NodeState, Outputs
 
 JobPhase = Literal["waiting", "running", "complete", "failed", "cancelled"]
 PROFILE_LABEL = "slipway_profile"
-"""The label of the runs that a schedule starts: the profile that it was created with, empty for none."""
+"""The label of the runs that a schedule or a back-fill starts: its profile, empty for none."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class JobState:
         tasks: the tasks that the service has reported so far.
         began, ended: when, in UTC; None if it has not, or if unknown.
         workload: the workload that it is a run of; empty if unknown.
-        profile: the profile of the schedule that started it, empty for none; None if unknown.
+        profile: that of the schedule or back-fill that started it, empty for none; None if unknown.
     """
 
     phase: JobPhase

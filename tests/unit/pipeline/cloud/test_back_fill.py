@@ -71,3 +71,22 @@ def test_runs_of_a_schedule_of_another_profile_are_none_of_the_back_fill_s(chose
         choice = CloudChoice(Path("taxi"), (), chosen)
         found = _Backfill(choice, service, SimpleNamespace(config=config), "taxi", [7])._scheduled
         assert len(found) == known.get(profile, 0), profile
+
+
+@pytest.mark.parametrize(
+    ("profile", "whose"),
+    [("", "without a profile"), ("dev", "with the profile dev"), ("prod", ""), (None, "")],
+)
+def test_run_with_another_profile_that_has_its_id_is_not_taken_for_the_span_s(profile, whose):
+    """As of `--name taxi-prod`, and of the profile prod of taxi. Earlier back-fills did not label theirs."""
+    run = (Submitted("taxi-prod-back-fill-7", "link"), JobState("running", workload="taxi", profile=profile))
+    config = SimpleNamespace(
+        name="taxi", cloud=SimpleNamespace(schedule=SimpleNamespace(max_concurrent_runs=1))
+    )
+    service, target = SimpleNamespace(find=lambda run_id: run), SimpleNamespace(config=config)
+    back_fill = _Backfill(CloudChoice(Path("taxi"), (), "prod"), service, target, "taxi-prod", [7])
+    if not whose:
+        assert back_fill._latest(7) == ("taxi-prod-back-fill-7", run)
+        return
+    with pytest.raises(UsageError, match=f"taxi-prod-back-fill-7 is a run {whose}, link"):
+        back_fill._latest(7)
