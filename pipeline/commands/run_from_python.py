@@ -207,7 +207,7 @@ def _request(
     if not isinstance(pipeline, (str, Path)) or ":" in str(pipeline):
         refuse_secrets(parameters, given_by="parameters: ")
     if isinstance(pipeline, str) and ":" in pipeline:
-        texts = {key: str(value) for key, value in parameters.items()}
+        texts = {key: _as_text(key, value) for key, value in parameters.items()}
         return pipeline_request(pipeline, parameters=texts, output=output, beam_args=beam_args, **options)
     if isinstance(pipeline, (str, Path)):
         # Values that override a workload file are parsed as YAML, and JSON is valid YAML.
@@ -222,6 +222,23 @@ def _request(
     from slipway.pipeline.engine.tfx.handover import object_request
 
     return object_request(pipeline, output=output, parameters=parameters, beam_args=beam_args, **options)
+
+
+def _as_text(key: str, value: object) -> str:
+    """Return a value as text that the function's annotation is read from: JSON of a list or a mapping.
+
+    Raises:
+        UsageError: a list or a mapping holds what JSON cannot.
+    """
+    if not isinstance(value, (list, tuple, dict)):
+        return str(value)
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"parameters[{key!r}] cannot be handed to the process that calls the function: {error}.",
+            hint="give plain numbers and texts in it; or the function itself, not its name",
+        ) from error
 
 
 # A character beyond U+FFFF as JSON escapes it, in two parts; YAML takes such parts for no characters.

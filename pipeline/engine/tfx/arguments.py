@@ -66,7 +66,7 @@ def _typed(key: str, text: str, annotation: Any) -> object:
     """Return the value that a text stands for.
 
     The text itself if no type is declared, or none that text can represent. Lists are JSON, or words
-    separated by commas.
+    separated by commas; spaces around them do not count.
     """
     if annotation is inspect.Parameter.empty:
         return text
@@ -77,7 +77,7 @@ def _typed(key: str, text: str, annotation: Any) -> object:
     readings: tuple[Callable[[], object], ...] = (
         lambda: adapter.validate_python(text),
         lambda: adapter.validate_json(text),
-        lambda: adapter.validate_python(None if text.lower() in _NONE else text.split(",")),
+        lambda: adapter.validate_python(None if text.lower() in _NONE else _words(text)),
     )
     for read in readings:
         try:
@@ -86,6 +86,10 @@ def _typed(key: str, text: str, annotation: Any) -> object:
             continue
     kind = annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
     raise UsageError(f"--set {key}={text}: must be of type {kind}.")
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")] if text.strip() else []
 
 
 def _as_list(annotation: Any) -> Any:

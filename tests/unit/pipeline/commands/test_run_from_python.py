@@ -6,6 +6,7 @@ import pytest
 from slipway.pipeline.commands import run_from_python
 from slipway.pipeline.commands.run_from_python import RunResult
 from slipway.pipeline.config import read_assignments
+from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
@@ -66,3 +67,17 @@ def test_a_parameter_that_no_workload_file_can_hold_is_refused_in_words(tmp_path
     with pytest.raises(UsageError, match=r"parameters\['train.epochs'\] is of the type int64") as refused:
         run_from_python.run("taxi", output=tmp_path, parameters={"train.epochs": np.int64(3)})
     assert "value.item()" in refused.value.hint
+
+
+def test_values_for_a_function_that_is_named_arrive_as_they_were_given(tmp_path):
+    def create(
+        words: list[str], rates: dict[str, float], pair: tuple[int, int], fast: bool, steps: int | None
+    ):
+        """Declares what it takes."""
+
+    given = {"words": ["a,b", "ü"], "rates": {"a": 0.5}, "pair": (1, 2), "fast": False, "steps": None}
+    request = run_from_python._request("mine:create", tmp_path, given, (), {})
+    assert arguments(create, name="mine:create", output=tmp_path, values=request.parameters) == given
+    with pytest.raises(UsageError, match=r"parameters\['words'\] cannot be handed to the process") as refused:
+        run_from_python._request("mine:create", tmp_path, {"words": [tmp_path]}, (), {})
+    assert refused.value.hint == "give plain numbers and texts in it; or the function itself, not its name"
