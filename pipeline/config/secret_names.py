@@ -10,7 +10,7 @@ _HOLDS_A_SECRET = re.compile(
     r"|(?:^|_)(?:pwd|pat|jwt|sas)(?:$|_)"
     r"|tokens?(?:_?\d+)?$"
     r"|(?<!application_)credentials?(?:_json)?$"  # GOOGLE_APPLICATION_CREDENTIALS is a file
-    r"|_keys?(?:_?\d+)?$|apikey",
+    r"|_keys?(?:_?\d+)?$|apikey|account[._]key",
     re.IGNORECASE,
 )
 # A place or a name, as of a secret in a manager, or a key that is no secret.
@@ -30,6 +30,8 @@ _IS_NONE = re.compile(
     r"|(?:^|_)(?:surrogate|natural|business|unique|lookup)_keys?$",
     re.IGNORECASE,
 )
+
+_ENDS_OF_WORDS = re.compile(r"-|(?<=[a-z0-9])(?=[A-Z])")
 
 # A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
 # In a mapping it may be a column, with its type: customer_key=int64.
@@ -56,9 +58,10 @@ def names_secret(name: str) -> bool:
     """Return True if what is called so is a secret, and must not be shown or kept.
 
     Args:
-        name: of a key, an option or an environment variable, in words with underscores.
+        name: of a key, an option or an environment variable: `api_key`, `api-key` or `apiKey`.
     """
-    return bool(_HOLDS_A_SECRET.search(name)) and not _IS_NONE.search(name)
+    words = _ENDS_OF_WORDS.sub("_", name)
+    return bool(_HOLDS_A_SECRET.search(words)) and not _IS_NONE.search(words)
 
 
 def hides_value(key: str) -> bool:
@@ -73,7 +76,7 @@ def is_secret(name: str, value: object) -> bool:
     """Return True if a parameter is a secret by its name, and its value no count, no type and not "none".
 
     Args:
-        name: in words with underscores.
+        name: as for `names_secret`.
         value: a text or a whole number; nothing else is a secret.
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):

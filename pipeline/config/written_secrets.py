@@ -12,6 +12,8 @@ _WORDS = (
 )
 # A name of a variable, a file or another place is no secret: only what is none of these is taken for one.
 _VALUE = r"(?![-$/@{<.*]|%\w+%)[^\s&'\"]{6,}"
+_PLACE = r"(?:host|hostaddr|server|data source|database|dbname|user|user id|uid|username|driver)"
+_HIDDEN = r"(?:password|passwd|pwd)"
 _SIGNS = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")),
     ("an address with a password", re.compile(r"\w://[^/\s:@]*:[^/\s@${<*][^/\s@]*@")),
@@ -31,9 +33,20 @@ _SIGNS = (
         "a header with a token",
         re.compile(
             rf"authorization:\s*(?:basic|bearer|token)\s+{_VALUE}|"
+            # As a value of its own: the header's name may stand elsewhere.
+            rf"(?:^|:\s)bearer\s+(?=\S{{0,999}}\d){_VALUE}$|"
             # Texts about a header hold no digits behind its name.
             rf"\b(?:x-[\w-]{{0,30}}(?:key|token)|(?:private|job|deploy)-token|api-?key):\s*"
             rf"(?=\S{{0,99}}\d){_VALUE}",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        # As libpq and ODBC take them: host=db user=anna password=...; Server=db;Uid=anna;Pwd=...
+        "a connection string with a password",
+        re.compile(
+            rf"\b{_PLACE}\s?=[^\r\n]{{0,300}}?[\s;]{_HIDDEN}\s?=\s?['\"]?{_VALUE}|"
+            rf"(?:^|[\s;]){_HIDDEN}\s?=\s?['\"]?{_VALUE}[^\r\n]{{0,300}}?[\s;]{_PLACE}\s?=",
             re.IGNORECASE,
         ),
     ),
@@ -63,7 +76,9 @@ def written_secrets(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath
     """
     if isinstance(value, Mapping):
         for key, each in value.items():
-            yield from written_secrets(each, (*path, key))
+            # Together with its key, as a header has it.
+            header = f"{key}: {each}" if isinstance(each, str) else each
+            yield from written_secrets(header, (*path, key))
     elif isinstance(value, (list, tuple, Set)):
         before: object = None
         for index, each in enumerate(value):

@@ -33,6 +33,10 @@ SECRETS = {
     "webhook": ("https://hooks.slack.com/" + "services/T0/B0/x", "the address of a webhook"),
     "header": ("Authorization: " + "Bearer 0a1b2c3d", "a header with a token"),
     "option": ("--password=" + "hunter22", "an option with a secret"),
+    "header's value": ("Bearer " + "0a1b2c3d", "a header with a token"),
+    "libpq": ("host=db dbname=rows user=anna " + "password=hunter22", "a connection string with a password"),
+    "libpq, first": ("password=" + "hunter22 host=db", "a connection string with a password"),
+    "ODBC": ("Server=db;Uid=anna;" + "Pwd=hunter22;", "a connection string with a password"),
     "GitHub": ("ghp_" + "a" * 36, "a token"),
     "Hub": ("hf_" + "a" * 34, "a token"),
     "AWS": ("AKIA" + "ABCDEFGHIJKLMNOP", "a token"),
@@ -73,6 +77,10 @@ NO_SECRETS = [
     "https://anna:****@example.com",
     "--pad_token=whitespace",
     "--token_env=HUB_TOKEN",
+    "host=db user=anna password=$PASSWORD",
+    "Bearer bonds and other papers",
+    "Bearer 123456 and other papers",
+    "a user=anna has no password=yes",
 ]
 
 
@@ -88,7 +96,22 @@ def test_names_of_places_and_plain_words_are_no_secrets(text):
 
 @pytest.mark.parametrize(
     "piece",
-    ["x-", "eyJ-", "SG.a-", "api-key:", "--aws-", "?client-", "a://", "a://:", "authorization:", " ", "-"],
+    [
+        "x-",
+        "eyJ-",
+        "SG.a-",
+        "api-key:",
+        "--aws-",
+        "?client-",
+        "a://",
+        "a://:",
+        "authorization:",
+        "user=",
+        "pwd=a ",
+        "bearer 1",
+        " ",
+        "-",
+    ],
 )
 def test_long_texts_take_no_longer_than_their_length(piece):
     # A search that takes the square of it would not end within the test's limit.
@@ -213,6 +236,10 @@ def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
         ({"api_keys": ["hunter22"]}, "api_keys: is a secret by its name"),
         ({"access_tokens": ["hunter22"]}, "access_tokens: is a secret by its name"),
         ({"db_password": "12345"}, "db_password: is a secret by its name"),
+        ({"headers": {"Authorization": SECRETS["header's value"][0]}}, "headers: looks like a header"),
+        ({"headers": {"Authorization": "token hunter22"}}, "headers: looks like a header with a token"),
+        ({"headers": {"X-Api-Key": "hunter-and-more"}}, "X-Api-Key: is a secret by its name"),
+        ({"privateKey": "hunter-and-more"}, "privateKey: is a secret by its name"),
         ({"urls": [SECRETS["database"][0]]}, "urls: looks like an address with a password"),
         ({"urls": {SECRETS["database"][0]}}, "urls: looks like an address with a password"),
         ({"sources": {"a": ({"u": SECRETS["database"][0]},)}}, "sources: looks like an address with"),
