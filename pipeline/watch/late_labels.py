@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from slipway.components.data_profile.columns import Floats
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.parquet_batches import batches
 from slipway.components.ingest.source_limits import SourceLimits
-from slipway.components.request_log.reserved_columns import PREDICTION, VERSION
+from slipway.components.request_log.reserved_columns import AT, PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs, checked
 
@@ -115,7 +116,8 @@ def _codes(classes: Sequence[str]) -> dict[str, float]:
 def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
     """Return a version's predictions for the rows that have a label, with the labels.
 
-    Of a key that was logged more than once, such as of a request that was repeated, the last row counts.
+    Of a key that was logged more than once, such as of a request that was repeated, the last row counts: by
+    its time, as several servers may write files at once.
 
     Raises:
         UsageError: the log lacks the key or has rounded it, no row has a label, or the answers are not
@@ -124,12 +126,13 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
     wanted: list[float] = []
     answers: list[Any] = []
     places: dict[str, int] = {}
+    times_s: list[float] = []
     without = 0
     left_out_counts: Counter[str] = Counter()
     has_key = False
     precision = _Precision()
     for file in logs.files:
-        for row in _logged(file.path, [key, VERSION, PREDICTION]):
+        for row in _logged(file.path, [key, AT, VERSION, PREDICTION]):
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
@@ -143,13 +146,16 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
                 continue
             answer = row[PREDICTION]
             answer = answer if isinstance(answer, list) else [answer]
+            at_s = _time_s(row)
             if name in places:
                 left_out_counts[AGAIN] += 1
-                answers[places[name]] = answer
+                if at_s >= times_s[place := places[name]]:
+                    answers[place], times_s[place] = answer, at_s
                 continue
             places[name] = len(wanted)
             wanted.append(labels[name])
             answers.append(answer)
+            times_s.append(at_s)
     precision.require(logs, key, labels)
     unanswered = left_out_counts[NO_ANSWER]
     _check_joined(logs, key, has_key=has_key, with_label=len(wanted) + unanswered, without=without)
@@ -170,6 +176,16 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             "computed."
         )
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without, +left_out_counts)
+
+
+def _time_s(row: Mapping[str, Any]) -> float:
+    """Return when a row was logged, in seconds since 1970; 0 if it does not tell, as another server's may."""
+    at = row.get(AT)
+    try:
+        at = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+        return float((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 def _check_columns(file: Path, wanted: Sequence[str]) -> None:
@@ -207,23 +223,26 @@ def labels_of_rows(
         UsageError: the log lacks the key or has rounded it, or no row has a label.
     """
     by_file: dict[LogFile, list[float]] = {}
-    places: dict[str, tuple[LogFile, int]] = {}
+    places: dict[str, tuple[LogFile, int, float]] = {}
     rows, has_key, precision = 0, False, _Precision()
     for file in logs.files:
         of_file = by_file[file] = []
-        for row in _logged(file.path, [key]):
+        for row in _logged(file.path, [key, AT]):
             has_key |= key in row
             precision.add(row.get(key))
             name = _as_text(row.get(key))
-            if name is not None and name in labels:
-                if name in places:
-                    before, place = places[name]
-                    by_file[before][place] = math.nan
-                    left_out_counts[AGAIN] += 1
-                places[name] = file, len(of_file)
-                of_file.append(labels[name])
-            else:
-                of_file.append(math.nan)
+            of_file.append(math.nan)
+            if name is None or name not in labels:
+                continue
+            at_s = _time_s(row)
+            if name in places:
+                left_out_counts[AGAIN] += 1
+                before, place, last_s = places[name]
+                if at_s < last_s:
+                    continue
+                by_file[before][place] = math.nan
+            places[name] = file, len(of_file) - 1, at_s
+            of_file[-1] = labels[name]
         rows += len(of_file)
     precision.require(logs, key, labels)
     _check_joined(logs, key, has_key=has_key, with_label=len(places), without=rows - len(places))
@@ -368,7 +387,7 @@ def _batches(file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch | pa
         yield from pyarrow.csv.read_csv(file, parse_options=_CSV, convert_options=as_text).to_batches()
         return
     there = set(pq.read_schema(file).names)
-    names = [name for name in columns if name in there]
+    names = [name for name in dict.fromkeys(columns) if name in there]
     for batch in batches(file, names, name=str(file), block_bytes=_BLOCK_BYTES, limits=SourceLimits()):
         if batch.skipped:
             raise _too_large(file)

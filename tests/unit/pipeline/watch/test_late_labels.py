@@ -234,6 +234,24 @@ def test_row_that_was_logged_again_counts_once(log):
     assert left_out_counts == {AGAIN: 2}
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_last_row_of_a_key_is_that_of_the_latest_time_whichever_file_it_is_in(tmp_path, suffix):
+    """Two servers write files at once: the file that was begun first may have the later row."""
+    times = ["2026-11-24T18:00:00.000+00:00", "2026-11-24T14:00:00+01:00", "2026-11-24T13:00:00Z"]
+    for number, (at, answer) in enumerate(zip(times, (0.9, 0.1, 0.2), strict=True)):
+        row = {"logged_at": at, "logged_version": 7, "id": "a", "logged_prediction": [answer]}
+        file = tmp_path / f"requests-{number}{suffix}"
+        if suffix == ".jsonl":
+            file.write_text(json.dumps(row) + "\n")
+        else:
+            pq.write_table(pa.Table.from_pylist([row]), file)
+    logs, left_out_counts = Logs.of(tmp_path), Counter()
+    assert join(logs, key="id", version=7, labels={"a": 1.0}).answers.tolist() == [[0.9]]
+    found = labels_of_rows(logs, key="id", labels={"a": 1.0}, left_out_counts=left_out_counts).values()
+    assert [str(label) for by_row in found for label in by_row] == ["1.0", "nan", "nan"]
+    assert left_out_counts == {AGAIN: 2}
+
+
 def test_row_without_an_answer_is_left_out_and_not_taken_for_nan(log):
     folder = log((1, [0.25]), (2, None))
     (folder / "others.jsonl").write_text('{"logged_version": 7, "id": 3}\n{"logged_version": 7, "id": 4}\n')
