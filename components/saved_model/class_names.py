@@ -37,7 +37,8 @@ def classes_of_answers(classes: Classes, signature: Signature) -> Classes:
         classes: as `classes_of` returns them.
 
     Returns:
-        An entry for each output that has names, and a number for each of them, or one number for two.
+        An entry for each output that has names, and a number for each of them, or one number for two. An
+        output of texts names its classes itself.
     """
     outputs = signature.outputs
     if len(outputs) == 1:
@@ -45,7 +46,7 @@ def classes_of_answers(classes: Classes, signature: Signature) -> Classes:
     return {
         name: classes[name]
         for name, tensor in outputs.items()
-        if name in classes and _fits(classes[name], tensor.shape)
+        if name in classes and tensor.dtype != "string" and _fits(classes[name], tensor.shape)
     }
 
 

@@ -292,7 +292,9 @@ def _predicted(
     except RecursionError as error:
         raise RequestError("The request is nested too deeply.") from error
     said = answer(outputs, by_row=by_row)
-    if classes := classes_of_answers(served.classes, served.model.signatures[name]):
+    is_prediction = name != TRANSFORM_FEATURES  # a transformed column is no probability
+    classes = classes_of_answers(served.classes, served.model.signatures[name]) if is_prediction else {}
+    if classes:
         # In addition to TF Serving's response, and in its form.
         named = {output: class_names(outputs[output], each) for output, each in classes.items()}
         is_one = len(outputs) == 1

@@ -35,6 +35,11 @@ def test_names_belong_to_answers_of_their_number(classes, shape, fits):
     assert several == ({"tip": named} if fits else {})
 
 
+def test_output_of_texts_has_no_other_names():
+    texts = Signature({}, {"tip": TensorInfo("string", (None, 1))})
+    assert classes_of_answers({"": ("no", "yes")}, texts) == {}
+
+
 def test_names_of_one_output_are_not_those_of_several_nor_the_other_way_round():
     names = ("no", "yes")
     assert classes_of_answers({"": names}, _answers(tip=(None, 1), cost=(None, 1))) == {}

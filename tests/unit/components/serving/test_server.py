@@ -1,4 +1,4 @@
-"""What the server logs of the requests that it answers: no model, only sockets."""
+"""What the server logs of the requests that it answers, and the names in its answers: only sockets."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ from slipway.components.serving.live_model import Served
 from slipway.components.serving.server import ModelServer
 
 EXAMPLES = {"examples": TensorInfo("string", (None,))}
-FEATURES = {"fare_scaled": TensorInfo("float", (None,)), "hour": TensorInfo("int64", (None,))}
+FEATURES = {"fare_scaled": TensorInfo("float", (None, 1))}
 
 
 SIGNATURES = {
@@ -30,7 +30,7 @@ class _Model:
 
 
 class _Live:
-    served = Served(7, _Model())
+    served = Served(7, _Model(), {"": ("no", "yes")})
 
 
 class _Log(list):
@@ -39,8 +39,8 @@ class _Log(list):
 
 
 @pytest.fixture
-def logged_of():
-    """Sends a prediction request, and gives what is logged by then."""
+def answer_and_log():
+    """Sends a prediction request, and gives the answer and what is logged by then."""
     with ModelServer(name="toy", host="127.0.0.1", port=0, log=_Log()) as server:
         server.live = _Live()
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -50,15 +50,20 @@ def logged_of():
             client = http.client.HTTPConnection(*server.server_address)
             body = json.dumps({"instances": [{"b64": ""}] * 2, **more})
             client.request("POST", "/v1/models/toy:predict", body, {"X-Request-Id": "trip"})
-            assert client.getresponse().status == 200
+            answer = client.getresponse()
+            assert answer.status == 200
+            found = json.loads(answer.read())
             client.close()
-            return server.log
+            return found, server.log
 
         yield call
         server.shutdown()
         thread.join()
 
 
-def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(logged_of):
-    logged_of(signature_name="transform_features")
-    assert logged_of() == [(7, ["outputs"], 2, "trip")]
+def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(answer_and_log):
+    transformed, _ = answer_and_log(signature_name="transform_features")
+    answer, log = answer_and_log()
+    assert log == [(7, ["outputs"], 2, "trip")]
+    # The only feature of a model is not the probability of a class.
+    assert (transformed.get("classes"), answer["classes"]) == (None, ["no", "no"])
