@@ -8,7 +8,6 @@ from typing import Any
 
 # RFC 9112: a name without spaces, a colon, and a value without further line ends. The last line of a header
 # is empty. Python accepts more than that, which other servers interpret differently.
-# header is empty. Python reads more than that as a header, and other servers read it otherwise.
 _HEADER_LINE = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*)?\r?\n")
 
 

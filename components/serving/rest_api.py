@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.serving.limits import MAX_QUOTED
 from slipway.components.serving.request_decoding import RequestError
 
 _PATH = re.compile(
@@ -45,7 +46,7 @@ def route(method: str, target: str, *, name: str) -> Route:
     """
     found = _PATH.fullmatch(target.partition("?")[0])
     if found is None:
-        raise RequestError(f"Malformed request: {method} {target[:200]}", status=404)
+        raise RequestError(f"Malformed request: {method} {target[:MAX_QUOTED]}", status=404)
     version = int(found["version"]) if found["version"] else None
     if found["name"] != name:
         which = f"Specific({found['name']}, {version})" if version else f"Latest({found['name']})"

@@ -21,7 +21,14 @@ from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.saved_model.signatures import TRANSFORM_FEATURES
 from slipway.components.serving.client_connection import HeaderLines, PatientSocket
 from slipway.components.serving.connection_limit import Places
-from slipway.components.serving.limits import AT_ONCE, CALLS_AT_ONCE, MAX_BODY_BYTES, MAX_ROWS, PATIENCE_S
+from slipway.components.serving.limits import (
+    AT_ONCE,
+    CALLS_AT_ONCE,
+    MAX_BODY_BYTES,
+    MAX_QUOTED,
+    MAX_ROWS,
+    PATIENCE_S,
+)
 from slipway.components.serving.live_model import LiveModel, Served
 from slipway.components.serving.request_decoding import RequestError, answer, parse_request
 from slipway.components.serving.rest_api import Route, metadata_document, route, status_document
@@ -183,9 +190,9 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Send the base class's own refusals, e.g. of an unknown method, in the form of all others."""
         self.close_connection = True
-        self._send(
-            405 if code == 501 else code, {"error": message or self.responses.get(code, ("Error",))[0]}
-        )
+        # The base class repeats the whole first line, from whoever sends it.
+        words = (message or self.responses.get(code, ("Error",))[0])[:MAX_QUOTED]
+        self._send(405 if code == 501 else code, {"error": words})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep text sent by clients off the terminal."""
@@ -212,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
         host = self.headers.get("Host", "").lower()
         name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
         if name not in self.server.hosts and not self.server.token:
-            raise self._refusal(f"The host {host[:100]!r} is not served here.", 403)
+            raise self._refusal(f"The host {host[:MAX_QUOTED]!r} is not served here.", 403)
         if self.headers.get("Origin") is not None:
             raise self._refusal("Pages in a browser are not served.", 403)
         given = self.headers.get("Authorization", "").encode()

@@ -82,3 +82,20 @@ def test_first_line_with_other_spaces_is_refused(answers_to, space):
 
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"A" * 9000,
+        b"GET / " + b"A" * 9000,
+        b"A" * 9000 + b" / HTTP/1.1",
+        b"GET /" + b"A" * 9000 + b" HTTP/1.1",
+    ],
+)
+def test_refusal_repeats_little_of_the_first_line(answers_to, line):
+    answer = answers_to(line + b"\r\nHost: localhost\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert 0 < answer.count(b"A" * 50) < 3
+    assert answer.count(b"A") < 110
