@@ -41,10 +41,11 @@ def alias(version: int) -> str:
 def is_ours(model: str, workload: str) -> bool:
     """Return True if a model, by its resource name, holds versions that the workload pushed.
 
-    In the past each version was a model of its own, `taxi-v1795229254`: such models count, too.
+    In the past each version was a model of its own, `taxi-v1795229254`: such models count, too; but not those
+    of the workload `taxi-v2`, as numbers of versions are seconds since 1970.
     """
     name = _id(model)
-    found = re.fullmatch(r"(.+)-v(\d{1,19})", name)
+    found = re.fullmatch(r"(.+)-v(\d{10,19})", name)
     return name == model_id(workload) or bool(found and earlier_id(workload, int(found[2])) == name)
 
 

@@ -481,12 +481,14 @@ def test_version_that_is_deployed_as_a_model_of_its_own_is_not_deployed_again_an
 ):
     from google.cloud.aiplatform_v1.types import DeployedModel
 
-    deploy(1)
-    earlier = DeployedModel(id="1", model=f"{PLACE}/models/taxi-v1", model_version_id="1")
+    version = 1795222512
+    deploy(version)
+    model = f"{PLACE}/models/taxi-v{version}"
+    earlier = DeployedModel(id=f"{version}", model=model, model_version_id="1")
     service.endpoints["taxi"].deployed_models = [earlier]
-    assert deploy(1) == "Version 1 is already deployed at the endpoint taxi."
-    deploy(2)
-    assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2"]
+    assert deploy(version) == f"Version {version} is already deployed at the endpoint taxi."
+    deploy(version + 1)
+    assert [each.id for each in service.endpoints["taxi"].deployed_models] == [f"{version + 1}"]
 
 
 def test_version_of_that_alias_with_other_files_is_not_taken_for_ours(service, deploy):

@@ -41,10 +41,11 @@ def test_ids_and_aliases_are_such_as_the_service_takes():
     [
         ("projects/1/locations/r/models/taxi", True),
         ("projects/1/locations/r/models/taxi@2", True),
-        ("projects/1/locations/r/models/taxi-v7@1", True),
+        ("projects/1/locations/r/models/taxi-v1795222512@1", True),
+        ("projects/1/locations/r/models/taxi-v2@1795222512", False),
         ("projects/1/locations/r/models/taxi-v", False),
         ("projects/1/locations/r/models/taxis", False),
-        ("projects/1/locations/r/models/taxis-v7", False),
+        ("projects/1/locations/r/models/taxis-v1795222512", False),
         ("projects/1/locations/r/models/123456", False),
     ],
 )
