@@ -69,7 +69,7 @@ def publish(
         ComponentError: `model_folder` is not a SavedModel or holds a link; `base` is a file, full or not
             writable; its newest version is a link out of it; another publisher does not finish.
     """
-    with _errors_named(base):
+    with _errors_named(base, f"The model cannot be published to {base}"):
         folders, sizes = model_contents(model_folder)
         _make_folder(base)
         with _turn(base):
@@ -90,7 +90,7 @@ def remove_version(base: Path, version: int) -> None:
     Raises:
         ComponentError: the version cannot be removed.
     """
-    with _errors_named(base), _turn(base):
+    with _errors_named(base, f"Version {version} cannot be removed from {base}"), _turn(base):
         _remove_leftovers(base)
         # Renamed like a leftover: if this process dies here, the next publisher finishes the removal.
         with contextlib.suppress(FileNotFoundError):
@@ -223,7 +223,7 @@ def _sync(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _errors_named(base: Path) -> Iterator[None]:
+def _errors_named(base: Path, problem: str) -> Iterator[None]:
     """Convert the operating system's errors to ours, with the path, the cause, the remedy."""
     try:
         yield
@@ -231,6 +231,6 @@ def _errors_named(base: Path) -> Iterator[None]:
         where = f" ({error.filename})" if error.filename and str(error.filename) != str(base) else ""
         remedy = _REMEDIES.get(error.errno or 0, "check the disk")
         raise ComponentError(
-            f"The model cannot be published to {base}{where}: {error.strerror or error}.",
+            f"{problem}{where}: {error.strerror or error}.",
             hint=f"{remedy}, then resume the run",
         ) from error

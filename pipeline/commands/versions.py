@@ -65,7 +65,7 @@ class Version:
     def _by(self) -> str:
         """The user, time and reason of a republication, as far as recorded."""
         again = self.provenance["republished"]
-        by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
+        by = f" by {again['by']}, {again.get('at', '')}".rstrip(", ") if again.get("by") else ""
         return by + (f": {again['reason']}" if again.get("reason") else "")
 
     def to_json(self) -> dict[str, object]:

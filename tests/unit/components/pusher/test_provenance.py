@@ -84,8 +84,9 @@ def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
 
 
 def test_files_that_are_missing_or_damaged_say_nothing(tmp_path):
-    (tmp_path / "verdict.json").write_text("[1", encoding="utf-8")
-    assert read_verdict(tmp_path) == {}
+    for damaged in ("[1", "[" * 100_000):
+        (tmp_path / "verdict.json").write_text(damaged, encoding="utf-8")
+        assert read_verdict(tmp_path) == {}
     assert read_data(tmp_path, span=None) == {}
 
 

@@ -345,21 +345,24 @@ def test_publisher_that_holds_the_base_too_long_is_told_of(model, base, monkeypa
 )
 def test_error_of_the_system_is_reported_with_the_place_the_cause_and_the_remedy(base, code, remedy):
     def told(*where):
-        with pytest.raises(ComponentError) as error, publishing._errors_named(base):
+        with pytest.raises(ComponentError) as error, publishing._errors_named(base, "It cannot be done"):
             raise OSError(code, os.strerror(code), *where)
         return str(error.value)
 
     cause = f"{os.strerror(code)}.\nhint: {remedy}, then resume the run"
-    assert told("/other") == f"The model cannot be published to {base} (/other): {cause}"
-    assert told(str(base)) == told() == f"The model cannot be published to {base}: {cause}"
+    assert told("/other") == f"It cannot be done (/other): {cause}"
+    assert told(str(base)) == told() == f"It cannot be done: {cause}"
 
 
 def test_error_without_a_number_is_reported_as_it_is(base):
-    with pytest.raises(ComponentError) as error, publishing._errors_named(base):
+    with pytest.raises(ComponentError) as error, publishing._errors_named(base, "It cannot be done"):
         raise OSError("odd")
-    assert str(error.value) == (
-        f"The model cannot be published to {base}: odd.\nhint: check the disk, then resume the run"
-    )
+    assert str(error.value) == "It cannot be done: odd.\nhint: check the disk, then resume the run"
+
+
+def test_version_that_cannot_be_removed_is_not_told_as_a_model_that_cannot_be_published(base):
+    with pytest.raises(ComponentError, match=f"^Version 7 cannot be removed from {base}"):
+        publishing.remove_version(base, 7)
 
 
 @pytest.mark.parametrize("name", [*FILES, "manifest.json"])

@@ -22,7 +22,7 @@ from slipway.pipeline.commands import show
 from slipway.pipeline.commands import versions as rolling_back
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
-from slipway.pipeline.commands.versions import pushed_version, rollback, versions, versions_text
+from slipway.pipeline.commands.versions import Version, pushed_version, rollback, versions, versions_text
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
@@ -115,6 +115,11 @@ def test_version_made_by_hand_is_listed_as_one(config, output, base):
     (base / "7").mkdir(parents=True)
     (base / "7/saved_model.pb").touch()
     assert "no readable manifest" in versions_text(versions(config, output), config, output)
+
+
+def test_rollback_of_which_a_manifest_tells_little_is_listed():
+    told = Version(8, live=True, manifest=Manifest({}, {"republished": {"version": 7, "by": "anna"}}))
+    assert told.line().endswith("version 7 again by anna")
 
 
 def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config, output, base, pushed):
