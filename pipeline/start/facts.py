@@ -64,6 +64,8 @@ EXACT = 2**53
 """Up to this value, float64 represents every integer exactly."""
 # A column of numbers has few units, each of which recurs; house numbers such as 12B and addresses have more.
 _MOST_UNITS, _LEAST_OF_UNIT = 3, 10
+# 50% beside 0.5, however few: nothing but shares has a percent sign.
+_SHARES = {"", "%"}
 
 
 @dataclass(frozen=True)
@@ -315,8 +317,8 @@ def _units(counts: Counter[str]) -> tuple[str, ...]:
         units[match] += 1
         if len(units) > _MOST_UNITS:
             return ()
-    is_sure = len(units) > 1 and all(rows >= _LEAST_OF_UNIT for rows in units.values())
-    return tuple(sorted(units)) if is_sure else ()
+    is_sure = set(units) == _SHARES or all(rows >= _LEAST_OF_UNIT for rows in units.values())
+    return tuple(sorted(units)) if is_sure and len(units) > 1 else ()
 
 
 def _is_of_two_kinds(texts: Collection[str]) -> bool:

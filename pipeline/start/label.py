@@ -187,6 +187,8 @@ def _too_many_classes(label: Facts) -> UsageError:
         remedy = "dates cannot be classes: add a column with the days since a fixed date, and name that"
     elif label.others:
         remedy = f"it holds numbers except {few(label.others)}: fix these cells, or remove their rows"
+    elif label.units:
+        remedy = "it holds numbers in several units: write them in one unit"
     else:
         remedy = "add a column in which the rare ones share a name, and name that with --label"
     return UsageError(

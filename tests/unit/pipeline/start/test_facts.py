@@ -181,6 +181,7 @@ def _measured(*units, rows=60):
         (_measured(" kg/m2", " kg/m²"), ("kg/m2", "kg/m²")),
         (_measured("° N", "° S"), ("° N", "° S")),
         (_measured(" kg"), ()),
+        (_texts("50%", "12.5 %", "0.5"), ("", "%")),
         (_measured("A", "B", "C", "D"), ()),
         (_measured(" Main St", " Oak Ave"), ()),
         (_measured(" kg", " lb", rows=12), ()),

@@ -105,6 +105,11 @@ def test_codes_and_numbers_in_several_units_are_no_numbers(values):
     assert not _forms(values).numbers
 
 
+def test_numbers_with_and_without_a_percent_sign_are_not_read_alike():
+    assert not _forms(["12.5%", "0.5", "7%"]).numbers
+    assert _forms(["12.5%", "0", "0.0", "7%"]).numbers == {"x": {"unit": "%"}}
+
+
 def test_a_word_for_no_value_among_numbers_is_named_and_holds_for_the_whole_csv():
     found = _forms(["1", "2.5", "NA", "?"], region=["NA", "EU"], name=["a", "b"])
     assert (found.null_values, found.numbers) == (("?", "NA"), {})
