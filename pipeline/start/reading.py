@@ -41,6 +41,7 @@ from slipway.pipeline.start.encoding import check_encoding
 from slipway.pipeline.start.number_like import codes, words
 from slipway.pipeline.start.value_formats import (
     ValueFormats,
+    decimal_signs,
     detect_value_formats,
     distinct_texts,
     maybe_thousands,
@@ -217,11 +218,12 @@ def read_table(
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     whole = {name: values for name, values in table.columns.items() if table.kinds[name] == "int"}
     fractions = {name: values for name, values in table.columns.items() if table.kinds[name] == "float"}
-    if file_format == "csv" and (maybe := maybe_thousands(fractions)):
+    distinct = distinct_texts(texts)
+    maybe = list(fractions) if decimal_signs(distinct) == {","} else maybe_thousands(fractions)
+    if file_format == "csv" and maybe:
         written = _table(files, replace(options, types=dict.fromkeys(maybe, "text")), most_rows, most_bytes)
-        texts |= {name: written.columns[name] for name in maybe}
-    distinct = {**distinct_texts(texts), **whole_days(whole)}
-    formats = detect_value_formats(distinct, has_types=file_format != "csv")
+        distinct |= distinct_texts({name: written.columns[name] for name in maybe})
+    formats = detect_value_formats({**distinct, **whole_days(whole)}, has_types=file_format != "csv")
     formats = replace(formats, null_values=tuple(sorted({*null_values, *formats.null_values})))
     named = replace(options, null_values=formats.null_values, numbers=formats.numbers, dates=formats.dates)
     if formats.words:

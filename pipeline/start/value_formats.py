@@ -95,13 +95,18 @@ class _ColumnFormat:
 def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> ValueFormats:
     """Detect the formats of text columns.
 
+    If some are written with decimal commas, and none with decimal points, 1.250 is above a thousand.
+
     Args:
         texts: column -> distinct values, Arrow large_string without null.
         has_types: whether the file format has types (JSON Lines, Parquet). Then a text column of numbers
             needs a setting, even if the numbers are written plainly.
     """
+    has_commas = decimal_signs(texts) == {","}
     found = {
-        name: each for name, values in texts.items() if (each := _column_format(values, has_types=has_types))
+        name: each
+        for name, values in texts.items()
+        if (each := _column_format(values, has_types=has_types, has_commas=has_commas))
     }
     missing = tuple(sorted({word for each in found.values() for word in each.missing}))
     for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
@@ -118,15 +123,36 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
     )
 
 
-def _column_format(values: pa.Array, *, has_types: bool) -> _ColumnFormat | None:
-    trimmed = pc.utf8_trim_whitespace(values)
+def decimal_signs(texts: Mapping[str, pa.Array]) -> set[str]:
+    """Return the signs that are before fractions for certain: 12,5 and 0.5 tell, and 1.250 does not.
+
+    Args:
+        texts: column -> distinct values, Arrow large_string without null.
+    """
+    found = set()
+    for values in texts.values():
+        present = _present(pc.utf8_trim_whitespace(values))[0]
+        has_signs = pc.any(pc.match_substring_regex(present, "[.,]")).as_py()
+        if has_signs and pc.all(pc.match_substring_regex(present, "[0-9]")).as_py():
+            signs = {decimal for decimal, _ in _fitting(present, _unit(present)[0])}
+            found |= signs if len(signs) == 1 else set()
+    return found
+
+
+def _present(trimmed: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the distinct texts that are no words for a missing value, and a mask of these words."""
     is_word = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(["", *MISSING_WORDS], trimmed.type))
-    present = pc.unique(trimmed.filter(pc.invert(is_word)))
+    return pc.unique(trimmed.filter(pc.invert(is_word))), is_word
+
+
+def _column_format(values: pa.Array, *, has_types: bool, has_commas: bool) -> _ColumnFormat | None:
+    trimmed = pc.utf8_trim_whitespace(values)
+    present, is_word = _present(trimmed)
     if not len(present):
         return None
     # Ingest compares the cells of a CSV as they are written, and other texts without the blanks around them.
     words = tuple(filter(None, pc.unique((trimmed if has_types else values).filter(is_word)).to_pylist()))
-    found = _day_of_digits(present) or _number(present) or _clock(present)
+    found = _day_of_digits(present) or _number(present, has_commas=has_commas) or _clock(present)
     if found is None:
         # Only a format removes the blanks around the dates of a CSV.
         has_blanks = not has_types and pc.any(pc.not_equal(trimmed, values)).as_py()
@@ -152,27 +178,39 @@ def _shown(words: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(word.strip() or "blanks" for word in words))
 
 
-def _number(present: pa.Array) -> _ColumnFormat | None:
-    if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
-        return None
+def _unit(present: pa.Array) -> tuple[str, str]:
+    """Return the unit of the numbers and a text with it; empty if they have none."""
     shown = next((text for text in present.to_pylist() if _UNIT.search(text)), "")
     money = _UNIT.search(shown)
     unit = money.group() if money else _unit_of_all(present)
-    shown = shown or (present[0].as_py() if unit else "")
+    return unit, shown or (present[0].as_py() if unit else "")
+
+
+def _fitting(present: pa.Array, unit: str) -> list[tuple[str, str]]:
+    """Return the decimal signs and thousands separators with which all texts are numbers; maybe none."""
+    if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
+        return []
     if unit == "%" and _has_other_shares(present):
-        return None
-    named = {"unit": unit} if unit else {}
-    decimal_signs = [
-        sign for sign, lone in _LONE_ZERO.items() if pc.any(pc.match_substring_regex(present, lone)).as_py()
+        return []
+    lone = [
+        sign for sign, form in _LONE_ZERO.items() if pc.any(pc.match_substring_regex(present, form)).as_py()
     ]
-    fitting = []
-    for decimal, thousands in _SEPARATORS:
-        number_format = NumberFormat(decimal, thousands, named.get("unit", ""))
-        if thousands not in decimal_signs and pc.all(written_numbers(present, number_format)[1]).as_py():
-            fitting.append((decimal, thousands))
+    return [
+        (decimal, thousands)
+        for decimal, thousands in _SEPARATORS
+        if thousands not in lone
+        and pc.all(written_numbers(present, NumberFormat(decimal, thousands, unit))[1]).as_py()
+    ]
+
+
+def _number(present: pa.Array, *, has_commas: bool) -> _ColumnFormat | None:
+    unit, shown = _unit(present)
+    named = {"unit": unit} if unit else {}
+    fitting = _fitting(present, unit)
     if not fitting:
         return None
-    if _THOUSANDS_BY_POINT in fitting and _are_thousands(present):
+    has_points = pc.any(pc.match_substring(present, ".")).as_py()
+    if _THOUSANDS_BY_POINT in fitting and ((has_commas and has_points) or _are_thousands(present)):
         fitting.sort(key=lambda each: each != _THOUSANDS_BY_POINT)
     decimal, thousands = fitting[0]
     texts = present.to_pylist()

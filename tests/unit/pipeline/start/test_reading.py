@@ -62,6 +62,16 @@ def test_words_for_no_value_behind_a_blank_are_none_to_ingest_too(tmp_path):
     assert table.columns[" day"][0] == "2024-01-01"
 
 
+def test_points_of_numbers_are_looked_at_as_texts_beside_decimal_commas(tmp_path):
+    columns = {
+        "price": lambda row: f'"{row},5"',
+        "area": lambda row: "1.250" if row % 5 == 0 else f"{900 + row}",
+        "round": lambda row: "1.000",
+    }
+    table = read_table(_csv(tmp_path, columns), root=tmp_path)
+    assert [table.columns[name].max() for name in columns] == [29.5, 1250, 1000]
+
+
 def test_texts_that_only_look_like_numbers_are_read_as_text_with_the_reason(tmp_path):
     columns = {
         "phone": lambda row: f"+49151000000{row:02d}",

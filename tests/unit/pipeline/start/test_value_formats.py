@@ -76,6 +76,19 @@ def test_a_point_separates_no_thousands_beside_other_numbers(other):
     assert not _forms([other, *WITH_POINT]).numbers
 
 
+@pytest.mark.parametrize("comma", ["12,5", "-0,75", "1.234,5", "1.234.567"])
+def test_a_point_separates_thousands_beside_a_column_with_decimal_commas(comma):
+    found = _forms(["950", "1.250"], price=[comma, "7"])
+    assert found.numbers["x"] == {"decimal": ",", "thousands": "."}
+    assert found.words["x"] == "written as 1.250, '.' read as the thousands separator"
+    assert "plain" not in _forms(["950", "1.250"], price=[comma, "7"], plain=["950", "12"]).numbers
+
+
+@pytest.mark.parametrize("point", ["12.5", "0.125", "1,234.5", "1.2345"])
+def test_a_point_separates_no_thousands_if_any_column_has_decimal_points(point):
+    assert "x" not in _forms(["950", "1.250"], price=["12,5", "7"], other=[point, "7"]).numbers
+
+
 @pytest.mark.parametrize(
     ("numbers", "may_be"),
     [
