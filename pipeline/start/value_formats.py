@@ -4,7 +4,7 @@ A format is recognised only if every value of the column has it, except words fo
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,7 +53,10 @@ _TIMES = (
     "", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p",
     ", %H:%M", ", %H:%M:%S", ", %I:%M %p", ", %I:%M:%S %p",
 )  # fmt: skip
-_OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
+_DAY_FIRST, _MONTH_FIRST = ("%d/%m/", "%d-%m-", "%d.%m."), ("%m/%d/", "%m-%d-", "%m.%d.")
+_OTHER_ORDER = dict(zip((*_DAY_FIRST, *_MONTH_FIRST), (*_MONTH_FIRST, *_DAY_FIRST), strict=True))
+# So many dates of the first day of a month are hardly days of one month.
+_LEAST_MONTHS, _FIRST_OF_MONTH = 3, "^[0-9]{4}-[0-9]{2}-01"
 # 20240131. Few numbers are dates by chance: one in 27 of the eight-digit numbers that begin with 19 or 20.
 _DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:(?:19|20)[0-9]{6}|99991231)$"
 _FIRST_DAY, _LAST_DAY, _NO_END, _LEAST_DAYS = 19_000_101, 20_991_231, 99_991_231, 5
@@ -90,12 +93,14 @@ class _ColumnFormat:
     number: Mapping[str, str | bool] | None = None
     date: str | None = None
     missing: tuple[str, ...] = ()
+    is_unsure: bool = False  # whether the day or the month may come first
 
 
 def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> ValueFormats:
     """Detect the formats of text columns.
 
-    If some are written with decimal commas, and none with decimal points, 1.250 is above a thousand.
+    If some are written with decimal commas, and none with decimal points, 1.250 is above a thousand. Dates
+    that do not show whether the day or the month comes first are read in the order of those that do.
 
     Args:
         texts: column -> distinct values, Arrow large_string without null.
@@ -108,6 +113,12 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
         for name, values in texts.items()
         if (each := _column_format(values, has_types=has_types, has_commas=has_commas))
     }
+    if order := _order_of_dates(found.values()):
+        unsure = {name: texts[name] for name, each in found.items() if each.is_unsure}
+        known = {
+            name: _column_format(values, has_types=has_types, order=order) for name, values in unsure.items()
+        }
+        found |= {name: each for name, each in known.items() if each}
     missing = tuple(sorted({word for each in found.values() for word in each.missing}))
     for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
         # In a CSV, words for a missing value apply to every column.
@@ -145,7 +156,16 @@ def _present(trimmed: pa.Array) -> tuple[pa.Array, pa.Array]:
     return pc.unique(trimmed.filter(pc.invert(is_word))), is_word
 
 
-def _column_format(values: pa.Array, *, has_types: bool, has_commas: bool) -> _ColumnFormat | None:
+def _order_of_dates(formats: Iterable[_ColumnFormat]) -> tuple[str, ...]:
+    """Return the beginnings of date formats, with the day or the month first, that all sure dates have."""
+    sure = [each.date for each in formats if each.date and not each.is_unsure]
+    orders = [order for order in (_DAY_FIRST, _MONTH_FIRST) if any(each.startswith(order) for each in sure)]
+    return orders[0] if len(orders) == 1 else ()
+
+
+def _column_format(
+    values: pa.Array, *, has_types: bool, has_commas: bool = False, order: tuple[str, ...] = ()
+) -> _ColumnFormat | None:
     trimmed = pc.utf8_trim_whitespace(values)
     present, is_word = _present(trimmed)
     if not len(present):
@@ -156,7 +176,7 @@ def _column_format(values: pa.Array, *, has_types: bool, has_commas: bool) -> _C
     if found is None:
         # Only a format removes the blanks around the dates of a CSV.
         has_blanks = not has_types and pc.any(pc.not_equal(trimmed, values)).as_py()
-        found = _date(_with_blank(present) if has_blanks else present)
+        found = _date(_with_blank(present) if has_blanks else present, order)
     if found is None:
         return None
     is_plain = not found.words
@@ -170,7 +190,7 @@ def _column_format(values: pa.Array, *, has_types: bool, has_commas: bool) -> _C
     said = [found.words] if found.words else []
     shown = [*_shown(words), *(["empty texts"] * (has_empty and found.date is not None))]
     said += [f"{' and '.join(shown)} for no value"] if shown else []
-    return _ColumnFormat(", ".join(said), number, date, words)
+    return _ColumnFormat(", ".join(said), number, date, words, found.is_unsure)
 
 
 def _shown(words: Sequence[str]) -> list[str]:
@@ -294,7 +314,12 @@ def _with_blank(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(blank, texts, nothing)
 
 
-def _date(present: pa.Array) -> _ColumnFormat | None:
+def _date(present: pa.Array, order: tuple[str, ...]) -> _ColumnFormat | None:
+    """Return the format of dates, or None.
+
+    Args:
+        order: the beginnings of formats to prefer, if other columns tell whether the day comes first.
+    """
     few = present.slice(0, _FEW)
     if not all(_DATE_LIKE.fullmatch(text) for text in few.to_pylist()):
         return None
@@ -308,14 +333,31 @@ def _date(present: pa.Array) -> _ColumnFormat | None:
     ]
     if not fitting:
         return None
+    chosen = fitting[0]
+    others = [other for first, other in _OTHER_ORDER.items() if chosen.startswith(first)]
+    other = others[0] + chosen[len(others[0]) :] if others else ""
+    is_unsure = other in fitting
+    if is_unsure and (other.startswith(order) if order else _are_first_days(present, other, chosen)):
+        chosen, other = other, chosen
+    first = "day" if chosen.startswith(_DAY_FIRST) else "month"
     words = f"dates as {present[0].as_py().strip()}"
-    if "%y" in fitting[0]:  # 68 is 2068, and 69 is 1969: of births, these may be the wrong centuries
-        years = pc.min_max(pc.utf8_slice_codeunits(plain_dates(present, fitting[0]), 0, 4))
+    if "%y" in chosen:  # 68 is 2068, and 69 is 1969: of births, these may be the wrong centuries
+        years = pc.min_max(pc.utf8_slice_codeunits(plain_dates(present, chosen), 0, 4))
         words += f", read as of {years['min']} to {years['max']}"
-    others = [other for first, other in _OTHER_ORDER.items() if fitting[0].startswith(first)]
-    if others and (other := others[0] + fitting[0][len(others[0]) :]) in fitting:
-        words += f", assuming that the month comes first (otherwise write {other!r} in data.dates)"
-    return _ColumnFormat(words, date=fitting[0])
+    if is_unsure and order:
+        words += f", the {first} first, as in other columns"
+    elif is_unsure:
+        words += f", assuming that the {first} comes first (otherwise write {other!r} in data.dates)"
+    return _ColumnFormat(words, date=chosen, is_unsure=is_unsure)
+
+
+def _are_first_days(present: pa.Array, date_format: str, other: str) -> bool:
+    """Whether dates of the format are first days of months, and by the other format they are not."""
+    both = (plain_dates(present, each) for each in (date_format, other))
+    are_firsts, are_others = (
+        pc.all(pc.match_substring_regex(each, _FIRST_OF_MONTH)).as_py() for each in both
+    )
+    return bool(are_firsts and not are_others and len(present) >= _LEAST_MONTHS)
 
 
 def _are_dates(texts: pa.Array, date_format: str) -> bool:

@@ -209,6 +209,34 @@ def test_dates_that_could_be_read_in_two_orders_are_reported_with_the_other_one(
     assert found.dates == {"x": "%m/%d/%Y"}
     words = "assuming that the month comes first (otherwise write '%d/%m/%Y' in data.dates)"
     assert words in found.words["x"]
+    found = _forms(["03-04-2021", "05-06-2021"])
+    assert found.dates == {"x": "%d-%m-%Y"}
+    assert "the day comes first (otherwise write '%m-%d-%Y' in data.dates)" in found.words["x"]
+
+
+@pytest.mark.parametrize("other", [["14/3/2021"], ["14.3.2021"]])
+def test_dates_that_could_be_read_in_two_orders_follow_the_order_of_other_columns(other):
+    found = _forms(["3/4/2021", "5/6/2021", "?"], paid=other)
+    assert found.dates["x"] == "%d/%m/%Y"
+    assert found.words["x"] == "dates as 3/4/2021, the day first, as in other columns, ? for no value"
+    assert _forms(["3-4-2021"], paid=["3/14/2021"]).dates["x"] == "%m-%d-%Y"
+    assert _forms(["3/4/2021"], paid=other, sold=["3/14/2021"]).dates["x"] == "%m/%d/%Y"
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        (["01/02/2021", "01/03/2021", "01/04/2022"], "%d/%m/%Y"),
+        (["02/01/2021", "03/01/2021", "04/01/2022"], "%m/%d/%Y"),
+        (["02-01-2021", "03-01-2021", "04-01-2022"], "%m-%d-%Y"),
+        (["01/01/2021", "01/01/2022", "01/01/2023"], "%m/%d/%Y"),
+        (["01/02/2021", "01/03/2021"], "%m/%d/%Y"),
+    ],
+)
+def test_dates_of_the_first_day_of_each_month_show_which_is_the_day(values, form):
+    found = _forms(values)
+    assert found.dates == {"x": form}
+    assert "assuming that the" in found.words["x"]
 
 
 @pytest.mark.parametrize(
