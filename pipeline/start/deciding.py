@@ -105,7 +105,8 @@ _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 _ID_NAME = re.compile(
-    r"(^|[_\s.-])(id|uuid|guid|key|index|nr|no|number)$|(?-i:[a-z](Id|ID|Nr|No|Number))$|^unnamed|^$|^row",
+    r"(^|[_\s.-])(id|uuid|guid|key|index|nr|no|number|user|person|customer|client|patient|subject|account)$"
+    r"|(?-i:[a-z](Id|ID|Nr|No|Number))$|^unnamed|^$|^row",
     re.IGNORECASE,
 )
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.

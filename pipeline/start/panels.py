@@ -16,7 +16,7 @@ Values = npt.NDArray[Any]
 # A panel has many groups of a few rows each; with more rows per group, a model can learn each group alone.
 LEAST_GROUPS, MOST_ROWS_PER_GROUP, LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
 # So many rows may lack a value of a column that identifies something by its name; they are in one split.
-_MOST_MISSING = 0.05
+MOST_MISSING = 0.05
 # Fewer rows may be in order by chance. With this many rows, it is no chance if a quarter of all pairs of
 # group and time occur, and none occurs twice.
 _LEAST_ROWS, _LEAST_FILLED, _LEAST_TIMES = 100, 0.25, 2
@@ -28,16 +28,19 @@ _ORDER_NAME = re.compile(
 _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 
-def identifies_small_groups(facts: Facts, *, is_named: bool = False) -> bool:
+def identifies_small_groups(
+    facts: Facts, *, is_named: bool = False, most_missing: float = MOST_MISSING
+) -> bool:
     """Whether a column has a value in every row, and many values that recur in a few rows each.
 
     Args:
         is_named: whether the column's name says that it identifies something; then it is enough if any value
             recurs, and a few rows may have none.
+        most_missing: the share of rows that may have none if it is named.
     """
     if not (facts.is_whole or facts.kind == "text") or facts.distinct < LEAST_GROUPS:
         return False
-    if facts.missing_share > (_MOST_MISSING if is_named else 0.0):
+    if facts.missing_share > (most_missing if is_named else 0.0):
         return False
     rows = facts.present / facts.distinct
     return rows <= MOST_ROWS_PER_GROUP and (rows > 1 if is_named else rows >= LEAST_ROWS_PER_GROUP)

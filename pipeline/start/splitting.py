@@ -5,7 +5,7 @@ Rows that are equal by chance must be split like all others.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -16,7 +16,8 @@ from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories, is_missing
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role
-from slipway.pipeline.start.panels import find_panel, identifies_small_groups
+from slipway.pipeline.start.facts import Facts
+from slipway.pipeline.start.panels import MOST_MISSING, find_panel, identifies_small_groups
 
 Values = npt.NDArray[Any]
 
@@ -84,13 +85,17 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     plan = _learnable(plan, columns)
     by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
     if by_time:
+        # As a category, an id may stand for what lasts, such as a shop; as a number, it means nothing.
+        plan = _without_ids(plan, [Role.NUMBER, Role.AMOUNT])
         plan, by_time = _with_shares(plan, by_time, columns)
         return plan, _with_repeats(by_time, *_repeats(plan, columns))
     if moved:
         plan = replace(plan, notes=(*plan.notes, moved))
     grouped, by_group = _by_group(plan, columns)
     if by_group:
+        grouped = _without_ids(grouped, [Role.NUMBER, Role.AMOUNT])
         return grouped, _with_repeats(by_group, *_repeats(grouped, columns))
+    plan = _told_of_ids(plan)
     gate, told = _repeats(plan, columns)
     if identity := _identity(plan):
         name = identity.facts.name
@@ -266,6 +271,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
         for each in may_be
         if _GROUP_NAME.search(each.name) and identifies_small_groups(each, is_named=True)
     ]
+    named = _widest_first(named, columns)
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
         decision = next(each for each in plan.decisions if each.facts.name == name)
@@ -288,6 +294,70 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
         )
         return replace(plan, decisions=decisions), split
     return plan, None
+
+
+def _widest_first(ids: Sequence[Facts], columns: Mapping[str, Values]) -> list[Facts]:
+    """Return the ids with those in front whose groups hold those of others, as a customer's hold orders."""
+    codes = {each.name: categories(columns[each.name]) for each in ids}
+    present = {each.name: ~is_missing(columns[each.name]) for each in ids}
+
+    def holds(outer: Facts, inner: Facts) -> bool:
+        if outer.distinct >= inner.distinct:
+            return False
+        known = present[outer.name] & present[inner.name]
+        inside, around = codes[inner.name][known], codes[outer.name][known]
+        pairs = inside.astype(np.int64) * (len(known) + 1) + around
+        return len(np.unique(pairs)) == len(np.unique(inside))
+
+    return sorted(ids, key=lambda outer: -sum(holds(outer, inner) for inner in ids))
+
+
+def _ids(plan: Plan, roles: Collection[Role]) -> list[Decision]:
+    """Return the features with one of some roles that identify small groups of rows by their name."""
+    return [
+        each
+        for each in plan.with_role(*roles)
+        if _GROUP_NAME.search(each.facts.name)
+        and not each.is_kept
+        and identifies_small_groups(each.facts, is_named=True, most_missing=1.0)
+    ]
+
+
+def _without_ids(plan: Plan, roles: Collection[Role]) -> Plan:
+    """Return the plan without the ids of small groups that have one of some roles, if a feature is left."""
+    ids = _ids(plan, roles)
+    no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
+    if all(each.role in no_features or each in ids for each in plan.decisions):
+        return plan
+    decisions = tuple(
+        Decision(each.facts, Role.LEFT_OUT, f"identifies groups of {_rows_each(each)}: it is not a feature")
+        if each in ids
+        else each
+        for each in plan.decisions
+    )
+    return replace(plan, decisions=decisions)
+
+
+def _told_of_ids(plan: Plan) -> Plan:
+    """Return the plan without ids of small groups, and notes that they don't decide the split.
+
+    Too many rows lack one: all of these would be in one split.
+    """
+    roles = (Role.NUMBER, Role.AMOUNT, Role.CATEGORY)
+    left = _without_ids(plan, roles)
+    notes = [
+        f"{each.facts.name} identifies groups of {_rows_each(each)}, but {each.facts.missing_share:.0%} of "
+        "all rows have none, so it does not decide the split: rows of one group may be in both parts, and "
+        "the metrics too good. Fill the empty cells, each with a value of its own if need be, and start "
+        "again."
+        for each in _ids(plan, roles)
+        if each.facts.missing_share > MOST_MISSING
+    ]
+    return replace(left, notes=(*left.notes, *notes))
+
+
+def _rows_each(decision: Decision) -> str:
+    return f"{decision.facts.present / decision.facts.distinct:.1f} rows on average"
 
 
 def _identity(plan: Plan) -> Decision | None:

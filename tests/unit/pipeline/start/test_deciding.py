@@ -101,6 +101,7 @@ def _role(column, **options):
         ("patient_id", [None, *(1e15 + row for row in range(1, ROWS))], Role.LEFT_OUT, "an id: 999"),
         ("CustomerID", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
         ("EmployeeNumber", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
+        ("customer", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
         ("order.id", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
         ("paid", [7 * row % 4001 for row in range(ROWS)], Role.NUMBER, "numbers from 0 to 3997"),
         (

@@ -278,9 +278,30 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
 @pytest.mark.parametrize(("missing", "by"), [(45, {"key": "user_id"}), (46, {})])
 def test_rows_of_one_person_stay_together_if_few_rows_name_none(missing, by):
     users = [None] * missing + [f"u{row // 3}" for row in range(ROWS - missing)]
-    _, split = _split(user_id=users, x=NOISE)
+    plan, split = _split(user_id=users, x=NOISE)
     assert split.by == by
     assert ("stay together; 45 rows without one, too" in split.why) is bool(by)
+    assert [d.facts.name for d in plan.with_role(Role.LEFT_OUT)] == ["user_id"]
+    assert any("5% of all rows have none" in note for note in plan.notes) is not bool(by)
+
+
+@pytest.mark.parametrize("others", [("order_id", "customer_id"), ("customer_id", "order_id")])
+def test_rows_of_a_customer_stay_together_with_all_of_their_orders(others):
+    ids = {"order_id": [row // 2 for row in range(ROWS)], "customer_id": [row // 6 for row in range(ROWS)]}
+    assert _split(**{name: ids[name] for name in others}, x=NOISE)[1].by == {"key": "customer_id"}
+    ids["customer_id"] = [row % 150 for row in range(ROWS)]  # of one order, there are several
+    assert _split(**{name: ids[name] for name in others}, x=NOISE)[1].by == {"key": others[0]}
+
+
+def test_an_id_of_a_group_is_no_number_where_another_column_decides():
+    users = [row // 3 for row in range(ROWS)]
+    shops = [f"s{row % 40}" for row in range(ROWS)]
+    for others in ({"sold": DAYS}, {"person": [f"p{row // 9}" for row in range(ROWS)]}):
+        plan, split = _split(**others, user_id=users, shop_id=shops, x=NOISE)
+        assert split.column == next(iter(others))
+        roles = {d.facts.name: d.role for d in plan.decisions}
+        assert (roles["user_id"], roles["shop_id"]) == (Role.LEFT_OUT, Role.CATEGORY)
+    assert _split(sold=DAYS, user_id=users, kept=["user_id"])[0].with_role(Role.NUMBER)
 
 
 def test_rows_that_stay_together_may_repeat_as_others_may():
