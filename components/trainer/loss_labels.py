@@ -298,7 +298,7 @@ def _compared(model: Any, label: Label) -> Iterator[_Compared]:
 def _activation(output: Any) -> str:
     import keras
 
-    layer = getattr(getattr(output, "_keras_history", None), "operation", None)
+    layer: Any = getattr(getattr(output, "_keras_history", None), "operation", None)
     if isinstance(layer, keras.layers.Softmax):
         return "softmax"
     # Only these return what their activation does. One that is linear says nothing of what is before it.

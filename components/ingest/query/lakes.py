@@ -141,7 +141,8 @@ def _refuse_other_times(file: Path, table: Table) -> None:
 def _is_beyond(times: pa.Array) -> bool:
     """Return True if any of some times in microseconds is none in nanoseconds."""
     ends = pc.min_max(times.cast(pa.int64())).values()
-    return max(abs(each.as_py() or 0) for each in ends) > _NANOSECONDS_END_US
+    farthest: int = max(abs(each.as_py() or 0) for each in ends)
+    return farthest > _NANOSECONDS_END_US
 
 
 def _times(values: pa.Array) -> Iterator[pa.Array]:
