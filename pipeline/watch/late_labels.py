@@ -180,7 +180,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
 
 def _time_s(row: Mapping[str, Any]) -> float:
     """Return when a row was logged, in seconds since 1970; 0 if it does not tell, as another server's may."""
-    at = row.get(AT)
+    at: Any = row.get(AT)
     try:
         at = at if isinstance(at, datetime) else datetime.fromisoformat(at)
         return float((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
