@@ -1,9 +1,11 @@
 """Builds the arguments for a pipeline function: converts text values to the declared types."""
 
+import functools
 import inspect
+import operator
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Reversible
 from pathlib import Path
-from types import SimpleNamespace, UnionType
+from types import GenericAlias, SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
@@ -96,8 +98,9 @@ def _as_list(annotation: Any) -> Any:
     """Return the type to read a text as: a list where any collection of such items is declared."""
     origin, items = get_origin(annotation) or annotation, get_args(annotation)
     if origin in _OF_ANY_ITEMS:
-        return list[items] if items else list  # type: ignore[valid-type]
-    return Union[tuple(map(_as_list, items))] if origin in (Union, UnionType) else annotation  # noqa: UP007
+        return GenericAlias(list, items) if items else list
+    read = tuple(map(_as_list, items)) if origin in (Union, UnionType) else items
+    return annotation if read == items else functools.reduce(operator.or_, read)
 
 
 def _declared(function: Callable[..., object], annotation: Any) -> Any:
