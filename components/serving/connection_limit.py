@@ -17,9 +17,10 @@ class _Place:
 class Places:
     """The places for connections to a server. Thread-safe.
 
-    A connection is waiting until its request has arrived completely. If a new connection needs a place, it
-    takes that of a waiting one: of the client with the most waiting connections, the one that has waited
-    longest. So clients that send slowly, or nothing, only obstruct each other.
+    A connection is waiting until its request has arrived completely, and again while its answer is sent. If a
+    new connection needs a place, it takes that of a waiting one: of the client with the most waiting
+    connections, the one that has waited longest. So clients that send or read slowly, or not at all, only
+    obstruct each other.
     """
 
     at_most: int
@@ -41,7 +42,7 @@ class Places:
             return True
 
     def waits(self, connection: Hashable) -> None:
-        """Record that a connection has been answered and may send another request."""
+        """Record that a connection's answer is ready to be taken, or that it may send another request."""
         with self._lock:
             if place := self._taken.pop(connection, None):
                 self._taken[connection] = _Place(place.client, place.close)

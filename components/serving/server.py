@@ -271,6 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, document: dict[str, object]) -> None:
         body = orjson.dumps(document)
+        self.server.places.waits(self.connection)  # for the client to take it
         self.connection.settimeout(PATIENCE_S)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

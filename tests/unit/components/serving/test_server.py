@@ -1,13 +1,16 @@
 """What the server logs of the requests that it answers, and the names in its answers: only sockets."""
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
 
 import numpy as np
 import pytest
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.serving.connection_limit import Places
 from slipway.components.serving.live_model import Served
 from slipway.components.serving.server import ModelServer
 
@@ -38,13 +41,23 @@ class _Log(list):
         self.append((version, sorted(outputs), len(inputs["examples"]), name))
 
 
+@contextlib.contextmanager
+def serving(live):
+    with ModelServer(name="toy", host="127.0.0.1", port=0, log=_Log()) as server:
+        server.live = live
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.fixture
 def answer_and_log():
     """Sends a prediction request, and gives the answer and what is logged by then."""
-    with ModelServer(name="toy", host="127.0.0.1", port=0, log=_Log()) as server:
-        server.live = _Live()
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving(_Live()) as server:
 
         def call(**more):
             client = http.client.HTTPConnection(*server.server_address)
@@ -57,8 +70,6 @@ def answer_and_log():
             return found, server.log
 
         yield call
-        server.shutdown()
-        thread.join()
 
 
 def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(answer_and_log):
@@ -67,3 +78,26 @@ def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(an
     assert log == [(7, ["outputs"], 2, "trip")]
     # The only feature of a model is not the probability of a class.
     assert (transformed.get("classes"), answer["classes"]) == (None, ["no", "no"])
+
+
+class _Wide(_Model):
+    def call(self, name, inputs):
+        return {"outputs": np.zeros([1, 6_000_000], bool)}
+
+
+class _LiveWide:
+    served = Served(7, _Wide())
+
+
+def test_client_that_does_not_take_its_answer_gives_way():
+    with serving(_LiveWide()) as server:
+        server.places = Places(1)
+        request = b'{"instances": [{"b64": ""}]}'
+        head = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+        with socket.create_connection(server.server_address) as slow:
+            slow.sendall(head % len(request) + request)
+            assert slow.recv(8) == b"HTTP/1.1"
+            other = http.client.HTTPConnection(*server.server_address)
+            other.request("GET", "/v1/models/toy")
+            assert other.getresponse().status == 200
+            other.close()
