@@ -15,6 +15,7 @@ from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.config.layers import Layer, Layers
 from slipway.pipeline.config.safe_yaml import KeyPath, shortened, shown, shown_key
 from slipway.pipeline.config.secret_names import hides_value
+from slipway.pipeline.config.written_secrets import written_secrets
 from slipway.pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _may_be_shown(key: str, value: object) -> bool:
     user, at, _ = text.partition("@")
     has_password = bool(at) and ":" in user
     is_secret = hides_value(key) or text.startswith(_ADDRESSES) or has_password
-    return not is_secret and not isinstance(value, dict | list)
+    return not is_secret and not isinstance(value, dict | list) and not any(written_secrets(value))
 
 
 def raise_problems(problems: Sequence[Problem], *, name: str) -> None:

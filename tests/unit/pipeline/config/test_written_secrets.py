@@ -1,3 +1,4 @@
+import json
 from dataclasses import dataclass
 
 import pytest
@@ -185,6 +186,19 @@ def test_hyperparameter_that_holds_no_secret_is_taken(project, setting):
             root=project,
         )
     assert "secret" not in str(refused.value)  # only that the model takes none of that name
+
+
+@pytest.mark.parametrize("kind", ["GitHub", "JWT", "libpq", "AccountKey at Azure", "header", "option"])
+@pytest.mark.parametrize("key", ["train.epochs", "data.sorce"])
+def test_secret_in_place_of_another_value_or_under_a_wrong_key_is_not_repeated(project, key, kind):
+    secret = SECRETS[kind][0]
+    with pytest.raises(ConfigError, match=key) as refused:
+        load_workload(
+            project / "workloads/taxi/workload.yaml",
+            sets=read_assignments([f"{key}={json.dumps(secret)}"]),
+            root=project,
+        )
+    assert secret not in str(refused.value)
 
 
 @pytest.mark.parametrize("profile", [None, "told"])
