@@ -21,6 +21,7 @@ from slipway.components.ingest.source import SourceError, resolve_source
 from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, Name, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.start.copies import copies_of
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.encoding import WINDOWS, iconv
 from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
@@ -344,9 +345,12 @@ def _asked_task(label: str, ask: Ask) -> Task:
 
 
 def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the columns that would fail the data gate, and those that come close: column -> why, as text."""
+    """Return the columns that would fail the data gate, and those that come close: column -> why, as text.
+
+    Copies of the label would fail it, too, but for tables that are too small for a score.
+    """
     scores = single_scores(table.columns, label)
-    sure = {
+    sure = dict.fromkeys(copies_of(label, table.columns), f"{label} in other words: one tells the other") | {
         column: f"predicts it alone, with a score of {score:.2f} where 1 is perfect"
         for column, score in scores.items()
         if score > Limits().max_label_score
