@@ -32,6 +32,7 @@ from slipway.pipeline.start.notes import (
     epoch_notes,
     missing_class_notes,
     placeholder_notes,
+    point_notes,
     second_header_note,
     totals_note,
     width_notes,
@@ -230,6 +231,10 @@ def new(
     told += missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
     told += placeholder_notes([d.facts for d in read], is_csv=is_csv, rewritten=table.value_formats.dates)
     told += epoch_notes([d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT)])
+    if is_csv:
+        numbers_read = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.LABEL)
+        plain = [d.facts for d in numbers_read if d.facts.name not in table.value_formats.numbers]
+        told += point_notes([each for each in plain if each.kind == "float"])
     told += width_notes(len(used) - 1)
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))

@@ -16,6 +16,8 @@ from slipway.pipeline.start.facts import EPOCH_UNITS, Facts, likely_epoch_unit
 from slipway.pipeline.start.value_formats import MISSING_WORDS
 
 _LEAST_CLASSES = 2
+# So many numbers below a thousand and with three digits behind the point may be such and above a thousand.
+_THOUSAND, _LEAST_OF_BOTH = 1000, 3
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20
 # From this many features on, a run takes minutes: Transform takes _TRANSFORM_S per column, however few rows.
@@ -131,6 +133,32 @@ def placeholder_notes(
         for column in columns
         if column.missing_value_placeholders
     ]
+
+
+def point_notes(columns: Sequence[Facts]) -> list[str]:
+    """Return a note for each column whose points may separate thousands, as in 950 and 1.250.
+
+    Args:
+        columns: those of numbers that are read as a CSV has them, without a notation of their own.
+    """
+    notes = []
+    for column in columns:
+        numbers = [abs(number) for number in column.counts]
+        if max(numbers, default=_THOUSAND) >= _THOUSAND:
+            continue
+        whole = [number for number in numbers if number >= _THOUSAND / 10 and not number % 1]
+        parts = [number for number in numbers if number % 1]
+        digits = [round(number * _THOUSAND) for number in parts]
+        fits = all(math.isclose(n * _THOUSAND, d, rel_tol=1e-9) for n, d in zip(parts, digits, strict=True))
+        # A number of two digits behind the point has a zero there.
+        has_three = 2 * sum(digit % 10 != 0 for digit in digits) > len(digits)
+        if min(len(whole), len(parts)) >= _LEAST_OF_BOTH and min(parts) > 1 and fits and has_three:
+            notes.append(
+                f"{column.name} holds {whole[0]:g} and {parts[0]:.3f}, with three digits behind each point, "
+                "which are read as fractions. If the point separates thousands, write the numbers without "
+                "it, and start again."
+            )
+    return notes
 
 
 def epoch_notes(columns: Sequence[Facts]) -> list[str]:

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from slipway.pipeline.start.facts import facts_of
-from slipway.pipeline.start.notes import epoch_notes, missing_class_notes, second_header_note, totals_note
+from slipway.pipeline.start.notes import (
+    epoch_notes,
+    missing_class_notes,
+    point_notes,
+    second_header_note,
+    totals_note,
+)
 
 SOLD = np.arange(1.0, 40.0)
 
@@ -17,6 +23,25 @@ def _second_header(**columns):
 
 
 SPEEDS = list(map(str, range(100, 140)))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_told"),
+    [
+        ([950, 870, 640, 1.25, 2.004, 1.117], True),
+        ([950, 870, 640, 3.25, -2.004, 1.117, np.nan], True),
+        ([950, 870, 640, 1.25, 2.5, 1.117], False),
+        ([950, 870, 640, 0.251, 2.004, 1.117], False),
+        ([950, 870, 640, 1.2501, 2.004, 1.117], False),
+        ([950, 870, 1640, 1.251, 2.004, 1.117], False),
+        ([950, 870, np.inf, 640, 1.251, 2.004, 1.117], False),
+        ([95, 87, 64, 1.251, 2.004, 1.117], False),
+        ([np.nan], False),
+    ],
+)
+def test_points_that_may_separate_thousands_are_told(numbers, is_told):
+    notes = point_notes([facts_of("area", "float", np.array(numbers))])
+    assert [note[:30] for note in notes] == (["area holds 640 and 1.117, with"] if is_told else [])
 
 
 def test_a_first_row_of_units_is_told():
