@@ -104,6 +104,22 @@ def test_a_step_like_those_of_the_table_has_their_spread_and_says_whose_they_are
     assert "(of one model)" not in expect(COMPUTE, ATTENTION, generation="v3", rules=[]).why
 
 
+def test_where_published_steps_took_less_than_the_least_time_nothing_is_expected():
+    # ResNet-50, 128 images a device, as compiled for v4-8, and as v4-128 took for it: 625 steps a block.
+    counted = Compiled(batch_size=512, flops=2880664502272.0, moved_bytes=65000660992.0)
+    least = estimate(counted, Slice(name="v4-8", generation="v4", devices=4), CHIPS["v4"])
+
+    said = expect(least, CONVOLUTIONS, generation="v4", rules=[])
+
+    assert least.bound == "memory"
+    assert [round(block_s / 625 / least.step_s, 2) for block_s in (24.4465, 23.206)] == [0.74, 0.70]
+    assert said.spread is None
+    assert "on v4 memory-bound steps were published that took 0.7 times their least time" in said.why
+    assert expect(COMPUTE, ATTENTION, generation="v4", rules=[]).spread is spread(
+        "attention", "compute", "v4"
+    )
+
+
 def test_a_generation_with_few_rows_or_none_as_short_has_the_spread_of_all():
     every = spread("attention", "compute")
     own = spread("attention", "compute", "v7")
