@@ -20,9 +20,11 @@ LEAST_ATTENTION = 0.1
 """A model whose attention has a smaller share of the operations with weights is like no row of the table: of
 these, the BERT-like model of 480B has the smallest, 0.14."""
 NO_LEAST = {"v4"}
-"""Generations on which published steps took less than their least time, where memory bounds it: ResNet-50 with
-128 images a device took 39.1 and 37.1 ms on v4-128 ([MLPerf 0.7], [MLPerf 1.0]), against 52.8 ms. Of the
-65.0 GB that libtpu 0.0.42.1 counts for it, the chip's own memory serves a part."""
+"""Generations on which published steps took less than their least time, where memory bounds it.
+
+ResNet-50 with 128 images a device took 39.1 and 37.1 ms on v4-128 (Google's logs of MLPerf 0.7 and 1.0),
+against 52.8 ms. Of the 65.0 GB that libtpu 0.0.42.1 counts for it, the chip's own memory serves a part.
+"""
 UNLIKE_ALL = {
     "callback": "they call no host",
     "fast": "a fast look counts the operations and bytes of another program",
