@@ -23,7 +23,8 @@ NO_LEAST = {"v4"}
 """Generations on which published steps took less than their least time, where memory bounds it.
 
 ResNet-50 with 128 images a device took 39.1 and 37.1 ms on v4-128 (Google's logs of MLPerf 0.7 and 1.0),
-against 52.8 ms. Of the 65.0 GB that libtpu 0.0.42.1 counts for it, the chip's own memory serves a part.
+against 52.8 ms for the 65.0 GB that libtpu 0.0.42.1 counts for Keras' program: it counts what the chip's own
+memory serves, and theirs may move less.
 """
 UNLIKE_ALL = {
     "callback": "they call no host",
