@@ -13,7 +13,8 @@ _WORDS = (
 # A name of a variable, a file or another place is no secret: only what is none of these is taken for one.
 _VALUE = r"(?![-$/@{<.*]|%\w+%)[^\s&'\"]{6,}"
 _PLACE = r"(?:host|hostaddr|server|data source|database|dbname|user|user id|uid|username|driver)"
-_HIDDEN = r"(?:password|passwd|pwd)"
+# Possessive, so that the search does not try each part of a long value.
+_HIDDEN = r"(?:password|passwd|pwd)=['\"]?(?![-$/@{<.*]|%\w+%)[^\s;&'\"]{6,}+"
 _SIGNS = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")),
     ("an address with a password", re.compile(r"\w://[^/\s:@]*:[^/\s@${<*][^/\s@]*@")),
@@ -42,11 +43,12 @@ _SIGNS = (
         ),
     ),
     (
-        # As libpq and ODBC take them: host=db user=anna password=...; Server=db;Uid=anna;Pwd=...
+        # As libpq and ODBC take them: host=db user=anna password=...; Server=db;Uid=anna;Pwd=...; not as a
+        # query compares columns.
         "a connection string with a password",
         re.compile(
-            rf"\b{_PLACE}\s?=[^\r\n]{{0,300}}?[\s;]{_HIDDEN}\s?=\s?['\"]?{_VALUE}|"
-            rf"(?:^|[\s;]){_HIDDEN}\s?=\s?['\"]?{_VALUE}[^\r\n]{{0,300}}?[\s;]{_PLACE}\s?=",
+            rf"\b{_PLACE}=[^\r\n]{{0,120}}?[\s;]{_HIDDEN}|"
+            rf"(?:^|[\s;]){_HIDDEN}[^\r\n]{{0,120}}?[\s;]{_PLACE}=",
             re.IGNORECASE,
         ),
     ),

@@ -82,6 +82,7 @@ NO_SECRETS = [
     "Bearer bonds and other papers",
     "Bearer 123456 and other papers",
     "a user=anna has no password=yes",
+    "SELECT * FROM a JOIN b ON a.user = b.user AND password = remembered",
 ]
 
 
