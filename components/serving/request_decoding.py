@@ -168,15 +168,24 @@ def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, object]:
     """Return the body of a response: `predictions` with a value per row, or `outputs` with a list per output.
 
     If the model has only one output, its name is left out, as in TF Serving.
+
+    Raises:
+        RequestError: a value per row is asked for, and the outputs have not the same number of rows.
     """
+    rows = {array.shape[0] if array.ndim else None for array in outputs.values()}
+    if by_row and (None in rows or len(rows) > 1):
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in outputs.items())
+        raise RequestError(
+            f"The model does not answer row by row ({shapes}): send 'inputs', not 'instances'."
+        )
     plain = {name: _plain(array, is_bytes=name.endswith("_bytes")) for name, array in outputs.items()}
     if len(plain) == 1:
         [values] = plain.values()
         return {"predictions" if by_row else "outputs": values}
     if not by_row:
         return {"outputs": plain}
-    rows = zip(*plain.values(), strict=True)
-    return {"predictions": [dict(zip(plain, row, strict=True)) for row in rows]}
+    each_row = zip(*plain.values(), strict=True)
+    return {"predictions": [dict(zip(plain, row, strict=True)) for row in each_row]}
 
 
 def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:

@@ -330,3 +330,11 @@ def test_files_that_only_pretend_to_be_images_cost_a_bounded_time(cell, monkeypa
     with pytest.raises(RequestError, match="more than 2000 parts before their pixels") as refused:
         parse_request({"instances": [{"b64": base64.b64encode(cell).decode()}]}, SIGNATURES)
     assert refused.value.status == 413
+
+
+@pytest.mark.parametrize("second", [np.array(0.5), np.zeros(3)])
+def test_outputs_that_are_not_one_for_each_row_are_refused_by_row(second):
+    outputs = {"a": np.zeros([2, 1]), "total": second}
+    with pytest.raises(RequestError, match=r"not answer row by row \(a \[2, 1\], total .*: send 'inputs'"):
+        answer(outputs, by_row=True)
+    assert answer(outputs, by_row=False)["outputs"]["total"] == second.tolist()
