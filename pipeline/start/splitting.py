@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_profile.columns import categories, is_missing
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role
@@ -35,6 +35,8 @@ _TIME_NAME = re.compile(
 _NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
 _LEAST_MOMENTS = 20
 _SORTED_SHARE = 0.99
+# Of the rows' own time, few are missing; a date that many rows lack, such as that of a return, is another.
+_FEW_WITHOUT = 0.05
 _MOVED_SHARE = 0.2
 # An odd multiplier that mixes the codes of the columns into one hash.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -169,20 +171,32 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
     known = np.array([label is not None and label == label for label in labels.tolist()], dtype=np.bool_)
     labels = labels[known]
     moved = ""
-    for decision in plan.with_role(Role.MOMENT):
+    orders = {d.facts.name: _is_sorted(_present(columns[d.facts.name])) for d in plan.with_role(Role.MOMENT)}
+    # Rows are in the order of when they happened rather than of when they were changed, or are due.
+    for decision in sorted(plan.with_role(Role.MOMENT), key=lambda each: not orders[each.facts.name]):
         name, facts = decision.facts.name, decision.facts
-        if facts.missing or facts.missing_value_placeholders:
-            continue
         if facts.distinct < _LEAST_MOMENTS or _NO_TIME_NAME.search(name):
             continue
-        moments = columns[name]
-        if not (_TIME_NAME.search(name) or _is_sorted(moments)):
+        if not (_TIME_NAME.search(name) or orders[name]):
             continue
-        moments = moments[known]
+        if without := facts.missing + sum(facts.missing_value_placeholders.values()):
+            if without <= _FEW_WITHOUT * facts.rows:
+                moved = moved or (
+                    f"{name} does not decide the split, as {counted(without, 'row')} "
+                    f"{agreeing(without, 'have')} no date there: rows of one time are in both parts. To "
+                    "judge the model by the latest rows, remove or correct these, and start again."
+                )
+            continue
+        moments = columns[name][known]
         start = np.sort(moments)[len(moments) * 2 // 3]
         first = str(start)[:10] if decision.facts.kind == "text" else int(start)
         later = np.asarray(moments >= first, dtype=np.bool_)
         if not _has_enough(later, labels, is_number=plan.task == "regression"):
+            moved = moved or (
+                f"{name} does not decide the split: rows from {first} on are more than half of all, or do "
+                f"not have two values of {plan.label.name} that earlier rows have, too. The model will "
+                "interpolate between known rows, and may fail on later ones (data.split_by in docs/data.md)."
+            )
             continue
         if _moved(later, labels, is_number=plan.task == "regression"):
             # Nothing learned from the earlier rows could hold for the later ones.
@@ -229,7 +243,13 @@ def _with_shares(plan: Plan, split: Split, columns: Mapping[str, Values]) -> tup
     return plan, replace(split, present_shares=shares)
 
 
+def _present(values: Values) -> Values:
+    return values[~is_missing(values)]
+
+
 def _is_sorted(moments: Values) -> bool:
+    if len(moments) < _LEAST_MOMENTS:
+        return False
     later, earlier = moments[1:], moments[:-1]
     return bool(max(np.mean(later >= earlier), np.mean(later <= earlier)) >= _SORTED_SHARE)
 

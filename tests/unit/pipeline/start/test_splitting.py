@@ -185,6 +185,26 @@ def test_dates_that_cannot_decide_leave_it_to_the_next_column(earlier):
     assert "time" not in _split(**earlier, x=NOISE)[1].by
 
 
+@pytest.mark.parametrize(("without", "is_told"), [(1, True), (45, True), (46, False)])
+def test_a_time_that_few_rows_lack_is_told_not_to_decide(without, is_told):
+    days = [*DAYS[:-without], *[None] * without]
+    notes = _split(day=days, x=NOISE)[0].notes
+    assert [note[:29] for note in notes if "day" in note] == ["day does not decide the split"] * is_told
+    assert not any("day" in note for note in _split(day=days, sold=DAYS, x=NOISE)[0].notes)
+
+
+def test_a_class_that_ends_keeps_rows_from_a_split_by_time_and_is_told():
+    label = np.array(["no", *["yes", "no"] * 200, *["no"] * (ROWS - 401)], dtype=object)
+    plan, split = _split(label=label, day=DAYS, x=NOISE)
+    assert "time" not in split.by
+    assert any("do not have two values of churned that earlier rows have" in note for note in plan.notes)
+
+
+def test_of_two_times_that_in_whose_order_the_rows_are_decides():
+    changed = [DAYS[row * 401 % ROWS] for row in range(ROWS)]
+    assert _split(changed_at=changed, created_at=DAYS, x=NOISE)[1].by["time"] == "created_at"
+
+
 def test_twenty_moments_are_enough():
     weeks = [DAYS[row * 20 // ROWS * 7] for row in range(ROWS)]
     assert _split(week=weeks, x=NOISE)[1].by["time"] == "week"
