@@ -15,6 +15,8 @@ from slipway.components.ingest.options import NumberFormat, Options
 
 # No-break spaces separate thousands, too.
 _SPACES = "[ \u00a0\u202f]"
+# So does, in Switzerland, the apostrophe, which Excel writes as a curly one.
+_APOSTROPHES = "['\u2019]"
 _ZEROS_BEFORE = r"\b0+([0-9])"
 _MINUS = "\u2212"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
@@ -108,10 +110,8 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
     """Return the cells as plain numbers, and a mask of those that match `form`; the others are undefined."""
     if form.clock:
         return _seconds(pc.utf8_trim_whitespace(cells))
-    decimal, thousands = (
-        re.escape(form.decimal),
-        _SPACES if form.thousands == " " else re.escape(form.thousands),
-    )
+    decimal = re.escape(form.decimal)
+    thousands = {" ": _SPACES, "'": _APOSTROPHES}.get(form.thousands, re.escape(form.thousands))
     texts = pc.replace_substring(pc.utf8_trim_whitespace(cells), _MINUS, "-")
     texts = pc.replace_substring_regex(texts, _IN_PARENTHESES, r"-\1")
     texts = pc.replace_substring_regex(texts, _MINUS_AT_END, r"-\1")

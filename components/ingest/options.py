@@ -33,7 +33,9 @@ class NumberFormat:
     """
 
     decimal: str = setting(".", "The sign before the fraction.")
-    thousands: str = setting("", "Between groups of three digits; a space also matches a no-break space.")
+    thousands: str = setting(
+        "", "Between groups of three digits; a space also matches a no-break space, and ' a curly apostrophe."
+    )
     unit: str = setting("", "Before or after the number, such as $ or %; it is removed.")
     clock: bool = setting(
         False, "Instead of a number, hours, minutes and seconds such as 1:02:33 or 2:33, read as seconds."

@@ -240,7 +240,9 @@ def _number(present: pa.Array, *, has_commas: bool) -> _ColumnFormat | None:
     if (decimal, thousands) == (".", "") and not unit and not negative:
         return _ColumnFormat("", {})
     others = [text for text in texts if text not in negative] or texts
-    words = f"written as {next((t for t in others if (thousands or decimal) in t), shown or others[0])}"
+    # An apostrophe may be a curly one.
+    with_sign = (text for text in others if (thousands or decimal) in text.replace("\u2019", "'"))
+    words = f"written as {next(with_sign, shown or others[0])}"
     if negative:
         words += f", negative ones as {negative[0]}"
     if thousands and len(fitting) > 1 and (thousands, "") in fitting:

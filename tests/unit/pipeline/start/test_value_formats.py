@@ -21,6 +21,7 @@ def _forms(values, *, has_types=False, **others):
         (["1,234", "12", "5,000,000"], {"thousands": ","}, "written as 1,234"),
         (["1,234", "2,345"], {"thousands": ","}, "',' read as the thousands separator"),
         (["0,123", "1,500"], {"decimal": ","}, "written as 0,123"),
+        (["0.50", "1\u2019234.50"], {"thousands": "'"}, "written as 1\u2019234.50"),
         (["0.50", "1,234.50"], {"thousands": ","}, "written as 1,234.50"),
         (["-0,53", "1.234,56"], {"decimal": ",", "thousands": "."}, "written as 1.234,56"),
         (["1,5", "12"], {"decimal": ","}, "written as 1,5"),
