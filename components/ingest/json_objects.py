@@ -14,6 +14,8 @@ import orjson
 
 from slipway.components.ingest.blocks import BEYOND_64_BITS
 
+NO_NUMBER = "NaN or Infinity, which JSON does not have"
+"""The reason of a line that Python's json has written of a number that is none: no other program reads it."""
 INT64 = range(-(2**63), 2**63)
 # The parser silently converts whole numbers beyond 64 bits to doubles.
 _LEAST_UNSURE = 2.0**63
@@ -33,6 +35,8 @@ def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str,
     try:
         row = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
+        if (b"NaN" in raw or b"Infinity" in raw) and _is_pythons(raw):
+            return {}, NO_NUMBER, "write null for a missing value"
         return {}, _why(str(error)), str(error)[:120]
     if not isinstance(row, dict):
         return {}, "not a JSON object", type(row).__name__
@@ -68,6 +72,14 @@ def as_written(raw: bytes) -> Row:
     """Return the object of a valid line with its numbers as written: `1.50` stays "1.50"."""
     row: Row = json.loads(raw, parse_int=str, parse_float=str)
     return row
+
+
+def _is_pythons(raw: bytes) -> bool:
+    try:
+        json.loads(raw, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _why(error: str) -> str:

@@ -54,7 +54,9 @@ def test_json_column_of_text_and_numbers_is_text(ingest, write):
     ("line", "reason"),
     [
         ('{"a": 1', "broken JSON"),
-        ('{"a": NaN}', "broken JSON"),
+        ('{"a": NaN}', "NaN or Infinity, which JSON does not have"),
+        ('{"a": [1, -Infinity]}', "NaN or Infinity, which JSON does not have"),
+        ('{"a": "NaN" 1}', "broken JSON"),
         ("[1]", "not a JSON object"),
         ("5", "not a JSON object"),
         ('{"a": {"b": 1}}', "nested JSON"),
