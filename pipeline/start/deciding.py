@@ -109,6 +109,12 @@ _ID_NAME = re.compile(
     r"|(?-i:[a-z](Id|ID|Nr|No|Number))$|^unnamed|^$|^row",
     re.IGNORECASE,
 )
+# income_per_person, costPerClient, week_number: these measure or count.
+NO_ID_NAME = re.compile(
+    r"(^|[_\s.-])per[_\s.-]\w+$|(?-i:[a-z]Per[A-Z][a-z]+$)"
+    r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page)[_\s.-]?(nr|no|number)$",
+    re.IGNORECASE,
+)
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
 # 1.4.7 is a version, and 4711-56-78 a code.
@@ -334,9 +340,13 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
             if _is_free_text(column):
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
-    if column.is_whole and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
+    if column.is_whole and is_unique and (_is_id(column.name) or _counts_rows(column)):
         return f"an id: {column.distinct:,} different numbers in {column.present:,} rows"
     return ""
+
+
+def _is_id(name: str) -> bool:
+    return bool(_ID_NAME.search(name)) and not NO_ID_NAME.search(name)
 
 
 def _is_mark(column: Facts) -> bool:

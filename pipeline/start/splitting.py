@@ -15,7 +15,7 @@ import numpy.typing as npt
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_profile.columns import categories, is_missing
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.deciding import Decision, Plan, Role
+from slipway.pipeline.start.deciding import NO_ID_NAME, Decision, Plan, Role
 from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.panels import MOST_MISSING, find_panel, identifies_small_groups
 
@@ -26,7 +26,7 @@ COARSE_SHARE = 0.01
 _GROUP_NAME = re.compile(
     r"(^|[_\s.-])(id|uuid|guid|key|nr|no|number|user|person|customer|client|patient|subject|household|session"
     r"|account|e-?mail)$"
-    r"|[a-z](Id|ID|Nr|No)$",
+    r"|(?-i:[a-z](Id|ID|Nr|No)$)",  # but not amount_paid
     re.IGNORECASE,
 )
 _TIME_NAME = re.compile(
@@ -287,9 +287,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
         if d.role not in (Role.LABEL, Role.WEIGHT) and not d.is_kept and not d.facts.is_list
     ]
     named = [
-        each
-        for each in may_be
-        if _GROUP_NAME.search(each.name) and identifies_small_groups(each, is_named=True)
+        each for each in may_be if _names_groups(each.name) and identifies_small_groups(each, is_named=True)
     ]
     named = _widest_first(named, columns)
     panel = find_panel(may_be, columns) if not named else None
@@ -316,6 +314,10 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
     return plan, None
 
 
+def _names_groups(name: str) -> bool:
+    return bool(_GROUP_NAME.search(name)) and not NO_ID_NAME.search(name)
+
+
 def _widest_first(ids: Sequence[Facts], columns: Mapping[str, Values]) -> list[Facts]:
     """Return the ids with those in front whose groups hold those of others, as a customer's hold orders."""
     codes = {each.name: categories(columns[each.name]) for each in ids}
@@ -337,7 +339,7 @@ def _ids(plan: Plan, roles: Collection[Role]) -> list[Decision]:
     return [
         each
         for each in plan.with_role(*roles)
-        if _GROUP_NAME.search(each.facts.name)
+        if _names_groups(each.facts.name)
         and not each.is_kept
         and identifies_small_groups(each.facts, is_named=True, most_missing=1.0)
     ]

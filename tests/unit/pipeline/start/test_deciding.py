@@ -103,6 +103,7 @@ def _role(column, **options):
         ("EmployeeNumber", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
         ("customer", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
         ("order.id", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
+        ("income per person", [7 * row % 4001 for row in range(ROWS)], Role.NUMBER, "numbers from 0 to 3997"),
         ("paid", [7 * row % 4001 for row in range(ROWS)], Role.NUMBER, "numbers from 0 to 3997"),
         (
             "size",

@@ -324,6 +324,15 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
     assert _split(sold=DAYS, user_id=users, kept=["user_id"])[0].with_role(Role.NUMBER)
 
 
+@pytest.mark.parametrize("name", ["amount_paid", "bid", "income_per_person", "costPerClient", "week_number"])
+def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
+    values = np.random.default_rng(3).integers(0, 300, ROWS)
+    for others in ({}, {"sold": DAYS}):
+        plan, split = _split(**others, **{name: values}, x=NOISE)
+        assert split.column != name
+        assert name in [decision.facts.name for decision in plan.with_role(Role.NUMBER)]
+
+
 def test_rows_that_stay_together_may_repeat_as_others_may():
     shelf = {"price": [row % 3 for row in range(ROWS)]}
     _, by_group = _split(id=[row // 8 for row in range(ROWS)], **shelf)
