@@ -10,7 +10,8 @@ _HOLDS_A_SECRET = re.compile(
     r"|(?:^|_)(?:pwd|pat|jwt|sas)(?:$|_)"
     r"|tokens?(?:_?\d+)?$"
     r"|(?<!application_)credentials?(?:_json)?$"  # GOOGLE_APPLICATION_CREDENTIALS is a file
-    r"|_keys?(?:_?\d+)?$|apikey|account[._]key",
+    r"|_keys?(?:_?\d+)?$|apikey"
+    r"|account\.key(?:\.|$)",  # fs.azure.account.key.BOX.dfs.core.windows.net
     re.IGNORECASE,
 )
 # A place or a name, as of a secret in a manager, or a key that is no secret.
@@ -36,7 +37,7 @@ _ENDS_OF_WORDS = re.compile(r"-|(?<=[a-z0-9])(?=[A-Z])")
 # A parameter may have the name of a secret and count something, or be switched off: tokens=100, token=none.
 # In a mapping it may be a column, with its type: customer_key=int64.
 _NO_SECRET = re.compile(
-    r"|[-+]?\d{1,5}|true|false|none|null"
+    r"|[-+]?\d{1,5}(?:\.\d{1,5})?|true|false|none|null"
     r"|(?:u?int|float)\d*|str|string|text|bytes|bool|boolean|double|category|categorical|numeric|numerical"
     r"|date|datetime|time|timestamp",
     re.IGNORECASE,
@@ -48,7 +49,7 @@ _COUNT = re.compile(r"\d[\d_]*(\.\d+)?(e\+?\d+)?", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?:pass_?w(?:or)?d|pass_?phrase|secret|(?:^|_)pwd)s?$", re.IGNORECASE)
 _PIN = re.compile(r"\d{4,}")
 # Of several, they are words of a vocabulary, or columns; but not api_keys, or access_tokens.
-_WORDS = re.compile(
+_PLURALS = re.compile(
     r"(?<!api)(?<!api_)(?<!access_)(?<!auth_)(?<!secret_)(?<!private_)(?<!refresh_)(?<!bearer_)(?:tokens|keys)$",
     re.IGNORECASE,
 )
@@ -60,7 +61,7 @@ def names_secret(name: str) -> bool:
     Args:
         name: of a key, an option or an environment variable: `api_key`, `api-key` or `apiKey`.
     """
-    words = _ENDS_OF_WORDS.sub("_", name)
+    words = _words(name)
     return bool(_HOLDS_A_SECRET.search(words)) and not _IS_NONE.search(words)
 
 
@@ -82,7 +83,7 @@ def is_secret(name: str, value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return False
     text = str(value)
-    if _PASSWORD.search(name) and _PIN.fullmatch(text):
+    if _PASSWORD.search(_words(name)) and _PIN.fullmatch(text):
         return names_secret(name)
     is_count = _TOKENS.search(name) and _COUNT.fullmatch(text)
     return names_secret(name) and not is_count and not _NO_SECRET.fullmatch(text)
@@ -99,7 +100,12 @@ def secrets_by_name(name: str, value: object) -> Iterator[str]:
             yield from secrets_by_name(str(key), each)
     elif isinstance(value, (list, tuple, Set)):
         for each in value:
-            if not _WORDS.search(name) or isinstance(each, Mapping):
+            if not _PLURALS.search(_words(name)) or isinstance(each, Mapping):
                 yield from secrets_by_name(name, each)
     elif is_secret(name, value):
         yield name
+
+
+def _words(name: str) -> str:
+    """Return a name with its words joined by underscores, as the patterns have them: apiKey is api_Key."""
+    return _ENDS_OF_WORDS.sub("_", name)

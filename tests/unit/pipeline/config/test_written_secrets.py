@@ -83,6 +83,8 @@ NO_SECRETS = [
     "Bearer 123456 and other papers",
     "a user=anna has no password=yes",
     "SELECT * FROM a JOIN b ON a.user = b.user AND password = remembered",
+    "SELECT * FROM logins WHERE user = 'anna' AND password = given_hash",
+    "SELECT * FROM logins WHERE password = given_hash and user = 'anna'",
 ]
 
 
@@ -234,6 +236,7 @@ def test_parameter_of_a_pipeline_that_is_a_secret_by_its_name_is_refused_without
     [
         *("tokens=100", "token=none", "password=", "password_env=DB_PASSWORD", "label_key=tips"),
         *("max_tokens=9", "train_tokens=3000000", "tokens=1e9", "mask_token=[MASK]"),
+        *("lowPass=0.25", "account_key_column=holder"),
     ],
 )
 def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
@@ -254,6 +257,8 @@ def test_parameter_of_a_pipeline_that_holds_no_secret_is_taken(text):
         ({"headers": {"Authorization": SECRETS["header's value"][0]}}, "headers: looks like a header"),
         ({"headers": {"Authorization": "token hunter22"}}, "headers: looks like a header with a token"),
         ({"headers": {"X-Api-Key": "hunter-and-more"}}, "X-Api-Key: is a secret by its name"),
+        ({"dbPwd": "12345"}, "dbPwd: is a secret by its name"),
+        ({"accessTokens": ["hunter22"]}, "accessTokens: is a secret by its name"),
         ({"privateKey": "hunter-and-more"}, "privateKey: is a secret by its name"),
         ({"urls": [SECRETS["database"][0]]}, "urls: looks like an address with a password"),
         ({"urls": {SECRETS["database"][0]}}, "urls: looks like an address with a password"),
