@@ -8,6 +8,7 @@ from slipway.components.escaped_text import escaped
 _SHOWN_LENGTH = 40  # characters of a value: two values and a name fit on one terminal line
 # Earlier versions gave nodes of equal settings the same key.
 _ANOTHER_VERSION = "its earlier result was kept by an older version, which did not distinguish equal nodes"
+_WITHOUT_INPUTS = "its earlier result was kept by an older version, which did not note which outputs it read"
 _SHOWN_PARAMS = 8  # for more, `diff` is the better tool
 
 
@@ -32,7 +33,11 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
         return [_ANOTHER_VERSION]  # it is unknown which node a result under such a key belongs to
     lines: list[str] = []
     for kind, tell in _TELLERS.items():
-        lines += tell(_Difference(_of_kind(kind, new), _of_kind(kind, old)))
+        found = _Difference(_of_kind(kind, new), _of_kind(kind, old))
+        if kind == "input" and found.now and not found.before and _of_kind("upstream", old):
+            lines.append(_WITHOUT_INPUTS)
+        else:
+            lines += tell(found)
     return [escaped(line) for line in lines]
 
 

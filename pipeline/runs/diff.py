@@ -245,16 +245,22 @@ def _durations(old: RunRecord, new: RunRecord) -> Iterator[Change]:
 def _parts(old: Prints, new: Prints) -> Iterable[Change]:
     """Return the differing parts of the nodes that both runs have; equal differences are merged."""
     told: dict[tuple[str, str, str | None, str | None], list[str]] = {}
+    # Earlier versions did not note what inputs read: all of them would differ.
+    kinds = _KINDS if _note_inputs(old) and _note_inputs(new) else _KINDS.keys() - {"input"}
     for node_id in (node_id for node_id in new if node_id in old):
         before, now = old[node_id].parts, new[node_id].parts
         for part in sorted(before.keys() | now.keys()):
             kind, _, name = part.partition(":")
             # The component's name is listed with the nodes.
-            if kind in _KINDS and before.get(part) != now.get(part) and part != f"param:{COMPONENT}":
+            if kind in kinds and before.get(part) != now.get(part) and part != f"param:{COMPONENT}":
                 section = "schema" if name.endswith(".pbtxt") else _KINDS[kind]
                 name = f"input {name}" if kind == "input" else name
                 told.setdefault((section, name, before.get(part), now.get(part)), []).append(node_id)
     return (Change(*key, nodes=tuple(node_ids)) for key, node_ids in told.items())
+
+
+def _note_inputs(prints: Prints) -> bool:
+    return any(part.startswith("input:") for each in prints.values() for part in each.parts)
 
 
 def _value(text: str | None) -> Any:

@@ -326,8 +326,15 @@ def test_input_that_reads_something_else_is_named():
     assert told(start=start, change={"input:model": "Tuner.model"}) == [
         "input model Trainer.model -> Tuner.model"
     ]
-    assert told(add=start) == ["input model set to Trainer.model"]
+    assert told(start=start, add={"input:base": "Old.model"}) == ["input base set to Old.model"]
     assert told(start=start, drop=["input:model"]) == ["input model no longer set (was Trainer.model)"]
+
+
+def test_result_of_a_version_that_did_not_note_inputs_is_told_as_one():
+    assert told(add={"input:model": "Trainer.model", "input:schema": "SchemaGen.schema"}) == [
+        "its earlier result was kept by an older version, which did not note which outputs it read"
+    ]
+    assert told(start={"node:id": "A"}, add={"input:model": "B.model"}) == ["input model set to B.model"]
 
 
 def test_stack_shows_versions():

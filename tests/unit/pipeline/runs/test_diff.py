@@ -72,9 +72,15 @@ def test_parameter_is_reported_with_its_old_and_new_value_and_its_node():
 
 
 def test_input_that_reads_something_else_is_reported():
-    assert changes(difference(Trainer={"input:examples": "Transform.other"})) == [
-        ("parameters", "input examples", None, "Transform.other")
-    ]
+    noted = {"input:schema": "SchemaGen.schema"}
+    old = prints(Evaluator=noted)
+    new = prints(Evaluator=noted, Trainer={"input:examples": "Transform.other"})
+    told = [("parameters", "input examples", None, "Transform.other")]
+    assert changes(compare(run(), run("new"), old, new)) == told
+
+
+def test_inputs_are_not_compared_with_those_of_a_version_that_did_not_note_them():
+    assert difference(Trainer={"input:examples": "Transform.graph"}).text() == "No difference."
 
 
 def test_parameter_that_only_one_run_has_is_reported():
