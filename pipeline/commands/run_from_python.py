@@ -172,8 +172,10 @@ def run(
         pipeline: a TFX pipeline; a function that returns one; `module:function`; a workload file, or its
             name in workloads/.
         output: the folder for all files that runs write; a relative path starts in the current folder.
-        parameters: for a pipeline, its runtime parameters and the arguments of the function; for a workload,
-            values that override the file: `{"train.epochs": 3}`.
+        parameters: for a pipeline, its runtime parameters and the arguments of the function (those of
+            `module:function` travel as text, and are read by its annotations: without one such as
+            `list[str]`, a list arrives as JSON); for a workload, values that override the file:
+            `{"train.epochs": 3}`.
         beam_args: extra options for every Beam component.
         quiet: whether to show no progress.
         warm: a process that has imported TFX, to be shared by several runs: `with Warm() as warm: ...`.
@@ -225,11 +227,13 @@ def _request(
 
 
 def _as_text(key: str, value: object) -> str:
-    """Return a value as text that the function's annotation is read from: JSON of a list or a mapping.
+    """Return a value as text that is read by the function's annotation: JSON of a list, a set or a mapping.
 
     Raises:
-        UsageError: a list or a mapping holds what JSON cannot.
+        UsageError: a list, a set or a mapping holds what JSON cannot.
     """
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)  # records of equal runs are equal
     if not isinstance(value, (list, tuple, dict)):
         return str(value)
     try:

@@ -98,7 +98,7 @@ def _as_list(annotation: Any) -> Any:
     """Return the type to read a text as: a list where any collection of such items is declared."""
     origin, items = get_origin(annotation) or annotation, get_args(annotation)
     if origin in _OF_ANY_ITEMS:
-        return GenericAlias(list, items) if items else list
+        return GenericAlias(list, tuple(map(_as_list, items))) if items else list
     read = tuple(map(_as_list, items)) if origin in (Union, UnionType) else items
     return annotation if read == items else functools.reduce(operator.or_, read)
 

@@ -71,11 +71,17 @@ def test_a_parameter_that_no_workload_file_can_hold_is_refused_in_words(tmp_path
 
 def test_values_for_a_function_that_is_named_arrive_as_they_were_given(tmp_path):
     def create(
-        words: list[str], rates: dict[str, float], pair: tuple[int, int], fast: bool, steps: int | None
+        words: list[str],
+        rates: dict[str, float],
+        pair: tuple[int, int],
+        fast: bool,
+        steps: int | None,
+        few: set[str],
     ):
         """Declares what it takes."""
 
     given = {"words": ["a,b", "ü"], "rates": {"a": 0.5}, "pair": (1, 2), "fast": False, "steps": None}
+    given["few"] = {"a", "b"}
     request = run_from_python._request("mine:create", tmp_path, given, (), {})
     assert arguments(create, name="mine:create", output=tmp_path, values=request.parameters) == given
     with pytest.raises(UsageError, match=r"parameters\['words'\] cannot be handed to the process") as refused:
