@@ -2,6 +2,8 @@
 
 import os
 import socket
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,6 +41,15 @@ def test_generator_that_the_user_s_code_has_seeded_goes_on():
     first = np.random.randint(10**9)
     np.random.seed(7)
     assert first == np.random.randint(10**9)
+
+
+@pytest.mark.parametrize(("given", "is_seeded"), [(7, False), (2**32 - 1, False), (2**52 + 7, True)])
+def test_torch_begins_anew_unless_it_was_given_a_seed(monkeypatch, given, is_seeded):
+    seeded = []
+    generator = SimpleNamespace(initial_seed=lambda: given, seed=lambda: seeded.append(True))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(default_generator=generator))
+    draw_anew()
+    assert bool(seeded) is is_seeded
 
 
 class Node(NodeProcess):
