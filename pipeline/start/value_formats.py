@@ -94,13 +94,15 @@ class _ColumnFormat:
     date: str | None = None
     missing: tuple[str, ...] = ()
     is_unsure: bool = False  # whether the day or the month may come first
+    are_first_days: bool = False  # whether it is chosen because all dates are first days of months then
 
 
 def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> ValueFormats:
     """Detect the formats of text columns.
 
     If some are written with decimal commas, and none with decimal points, 1.250 is above a thousand. Dates
-    that do not show whether the day or the month comes first are read in the order of those that do.
+    that do not show whether the day or the month comes first are read in the order of those that do, or
+    else of those that are first days of months in one order only.
 
     Args:
         texts: column -> distinct values, Arrow large_string without null.
@@ -113,10 +115,17 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
         for name, values in texts.items()
         if (each := _column_format(values, has_types=has_types, has_commas=has_commas))
     }
-    if order := _order_of_dates(found.values()):
-        unsure = {name: texts[name] for name, each in found.items() if each.is_unsure}
+    order = _order_of_dates(each for each in found.values() if not each.is_unsure)
+    likely = () if order else _order_of_dates(each for each in found.values() if each.are_first_days)
+    if order or likely:
+        unsure = {
+            name: texts[name]
+            for name, each in found.items()
+            if each.is_unsure and not (likely and each.are_first_days)
+        }
         known = {
-            name: _column_format(values, has_types=has_types, order=order) for name, values in unsure.items()
+            name: _column_format(values, has_types=has_types, order=order or likely)
+            for name, values in unsure.items()
         }
         found |= {name: each for name, each in known.items() if each}
     missing = tuple(sorted({word for each in found.values() for word in each.missing}))
@@ -157,9 +166,9 @@ def _present(trimmed: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _order_of_dates(formats: Iterable[_ColumnFormat]) -> tuple[str, ...]:
-    """Return the beginnings of date formats, with the day or the month first, that all sure dates have."""
-    sure = [each.date for each in formats if each.date and not each.is_unsure]
-    orders = [order for order in (_DAY_FIRST, _MONTH_FIRST) if any(each.startswith(order) for each in sure)]
+    """Return the beginnings of formats, with the day or the month first, that all such dates have."""
+    dates = [each.date for each in formats if each.date]
+    orders = [order for order in (_DAY_FIRST, _MONTH_FIRST) if any(each.startswith(order) for each in dates)]
     return orders[0] if len(orders) == 1 else ()
 
 
@@ -190,7 +199,7 @@ def _column_format(
     said = [found.words] if found.words else []
     shown = [*_shown(words), *(["empty texts"] * (has_empty and found.date is not None))]
     said += [f"{' and '.join(shown)} for no value"] if shown else []
-    return _ColumnFormat(", ".join(said), number, date, words, found.is_unsure)
+    return _ColumnFormat(", ".join(said), number, date, words, found.is_unsure, found.are_first_days)
 
 
 def _shown(words: Sequence[str]) -> list[str]:
@@ -339,7 +348,10 @@ def _date(present: pa.Array, order: tuple[str, ...]) -> _ColumnFormat | None:
     others = [other for first, other in _OTHER_ORDER.items() if chosen.startswith(first)]
     other = others[0] + chosen[len(others[0]) :] if others else ""
     is_unsure = other in fitting
-    if is_unsure and (other.startswith(order) if order else _are_first_days(present, other, chosen)):
+    first_days = [
+        each for each in (chosen, other) if is_unsure and _are_first_days(present, each, (chosen, other))
+    ]
+    if is_unsure and (other.startswith(order) if order else other in first_days):
         chosen, other = other, chosen
     first = "day" if chosen.startswith(_DAY_FIRST) else "month"
     words = f"dates as {present[0].as_py().strip()}"
@@ -347,19 +359,20 @@ def _date(present: pa.Array, order: tuple[str, ...]) -> _ColumnFormat | None:
         years = pc.min_max(pc.utf8_slice_codeunits(plain_dates(present, chosen), 0, 4))
         words += f", read as of {years['min']} to {years['max']}"
     if is_unsure and order:
-        words += f", the {first} first, as in other columns"
+        words += f", the {first} first, as in other columns (otherwise write {other!r} in data.dates)"
     elif is_unsure:
         words += f", assuming that the {first} comes first (otherwise write {other!r} in data.dates)"
-    return _ColumnFormat(words, date=chosen, is_unsure=is_unsure)
+    return _ColumnFormat(words, date=chosen, is_unsure=is_unsure, are_first_days=chosen in first_days)
 
 
-def _are_first_days(present: pa.Array, date_format: str, other: str) -> bool:
-    """Whether dates of the format are first days of months, and by the other format they are not."""
-    both = (plain_dates(present, each) for each in (date_format, other))
-    are_firsts, are_others = (
-        pc.all(pc.match_substring_regex(each, _FIRST_OF_MONTH)).as_py() for each in both
-    )
-    return bool(are_firsts and not are_others and len(present) >= _LEAST_MONTHS)
+def _are_first_days(present: pa.Array, date_format: str, formats: Iterable[str]) -> bool:
+    """Whether dates of a format are first days of months, and by none of the other formats they are."""
+
+    def are_firsts(each: str) -> bool:
+        return bool(pc.all(pc.match_substring_regex(plain_dates(present, each), _FIRST_OF_MONTH)).as_py())
+
+    others = (each for each in formats if each != date_format)
+    return len(present) >= _LEAST_MONTHS and are_firsts(date_format) and not any(map(are_firsts, others))
 
 
 def _are_dates(texts: pa.Array, date_format: str) -> bool:

@@ -219,9 +219,20 @@ def test_dates_that_could_be_read_in_two_orders_are_reported_with_the_other_one(
 def test_dates_that_could_be_read_in_two_orders_follow_the_order_of_other_columns(other):
     found = _forms(["3/4/2021", "5/6/2021", "?"], paid=other)
     assert found.dates["x"] == "%d/%m/%Y"
-    assert found.words["x"] == "dates as 3/4/2021, the day first, as in other columns, ? for no value"
+    assert found.words["x"] == (
+        "dates as 3/4/2021, the day first, as in other columns (otherwise write '%m/%d/%Y' in data.dates), "
+        "? for no value"
+    )
     assert _forms(["3-4-2021"], paid=["3/14/2021"]).dates["x"] == "%m-%d-%Y"
     assert _forms(["3/4/2021"], paid=other, sold=["3/14/2021"]).dates["x"] == "%m/%d/%Y"
+
+
+def test_dates_that_could_be_read_in_two_orders_follow_first_days_of_months_in_other_columns():
+    months = [f"01/0{month}/2021" for month in range(2, 9)]
+    assert _forms(["03/04/2021"], month=months).dates == {"x": "%d/%m/%Y", "month": "%d/%m/%Y"}
+    found = _forms(["03/04/2021"], month=months, sold=["3/14/2021"])
+    assert set(found.dates.values()) == {"%m/%d/%Y"}
+    assert _forms(["03-04-2021"], month=["02/01/2021", "03/01/2021", "04/01/2021"]).dates["x"] == "%m-%d-%Y"
 
 
 @pytest.mark.parametrize(
