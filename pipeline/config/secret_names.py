@@ -55,6 +55,16 @@ _PLURALS = re.compile(
 )
 
 
+# A hyperparameter may be called pooling_token or metric_key: its text is a secret if it has a dozen
+# letters and digits; with one of these words in the name, any text is.
+_SURE = re.compile(
+    r"secret|pass|pwd|(?:^|_)(?:pat|jwt|sas|api|access|auth|private|refresh|bearer|account|session)(?:$|_)"
+    r"|credential|conn|webhook|apikey",
+    re.IGNORECASE,
+)
+_LEAST_LENGTH = 12
+
+
 def names_secret(name: str) -> bool:
     """Return True if what is called so is a secret, and must not be shown or kept.
 
@@ -89,21 +99,27 @@ def is_secret(name: str, value: object) -> bool:
     return names_secret(name) and not is_count and not _NO_SECRET.fullmatch(text)
 
 
-def secrets_by_name(name: str, value: object) -> Iterator[str]:
+def secrets_by_name(name: str, value: object, *, of_a_model: bool = False) -> Iterator[str]:
     """Yield the names of the secrets that a parameter is or holds, see `is_secret`.
 
     Args:
         value: of any kind; in mappings, the keys are names, too.
+        of_a_model: whether it is a setting of a model, where a token and a key are mostly no secrets.
     """
     if isinstance(value, Mapping):
         for key, each in value.items():
-            yield from secrets_by_name(str(key), each)
+            yield from secrets_by_name(str(key), each, of_a_model=of_a_model)
     elif isinstance(value, (list, tuple, Set)):
         for each in value:
             if not _PLURALS.search(_words(name)) or isinstance(each, Mapping):
-                yield from secrets_by_name(name, each)
-    elif is_secret(name, value):
+                yield from secrets_by_name(name, each, of_a_model=of_a_model)
+    elif is_secret(name, value) and not (of_a_model and _is_of_a_model(name, str(value))):
         yield name
+
+
+def _is_of_a_model(name: str, text: str) -> bool:
+    is_drawn = len(text) >= _LEAST_LENGTH and re.search(r"\d", text) and re.search(r"[^\W\d_]", text)
+    return not is_drawn and not _SURE.search(_words(name))
 
 
 def _words(name: str) -> str:

@@ -191,7 +191,7 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
     # What the user's own code is given, under any name.
     for section in (("train", "hyperparameters"), *(("evaluate", "own_metrics", m, "settings") for m in own)):
         for name, value in _mapping_at(layers, *section).items():
-            secret = next(secrets_by_name(name, value), "")
+            secret = next(secrets_by_name(name, value, of_a_model=True), "")
             within = "" if secret == name else f"{shown_key((secret,))} in it "
             words = f"{within}{_BY_NAME} ({secret}_env)"
             if secret and (*section, name) not in told:

@@ -163,7 +163,10 @@ _GAIN = "evaluate.own_metrics={{g: {{class: workloads.taxi.metrics.Gain, setting
             "train.hyperparameters={db: {password: 12345678}}",
             "hyperparameters.db: password in it is a secret",
         ),
-        (_GAIN.format("{db_token: hunter22}"), "evaluate.own_metrics.g.settings.db_token: is a secret"),
+        (
+            _GAIN.format("{db_token: hunter22hunter22}"),
+            "evaluate.own_metrics.g.settings.db_token: is a secret",
+        ),
     ],
 )
 def test_setting_of_ones_own_that_is_a_secret_by_its_name_is_refused_without_showing_it(
@@ -179,7 +182,11 @@ def test_setting_of_ones_own_that_is_a_secret_by_its_name_is_refused_without_sho
 
 
 @pytest.mark.parametrize(
-    "setting", ["max_tokens: 12", "mask_token: '[MASK]'", "api_key_env: HUB", "tokens: [a]"]
+    "setting",
+    [
+        *("max_tokens: 12", "mask_token: '[MASK]'", "api_key_env: HUB", "tokens: [a]"),
+        *("pooling_token: first", "metric_key: val_auc", "token: remembered_words", "layers: {key: dense_1}"),
+    ],
 )
 def test_hyperparameter_that_holds_no_secret_is_taken(project, setting):
     with pytest.raises(ConfigError) as refused:
