@@ -109,9 +109,9 @@ _ID_NAME = re.compile(
     r"|(?-i:[a-z](Id|ID|Nr|No|Number))$|^unnamed|^$|^row",
     re.IGNORECASE,
 )
-# income_per_person, costPerClient, week_number: these measure or count.
+# income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count.
 NO_ID_NAME = re.compile(
-    r"(^|[_\s.-])per[_\s.-]\w+$|(?-i:[a-z]Per[A-Z][a-z]+$)"
+    r"(^|[_\s.-])per[_\s.-]\w+$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
     r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page)[_\s.-]?(nr|no|number)$",
     re.IGNORECASE,
 )

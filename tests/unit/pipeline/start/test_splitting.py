@@ -324,7 +324,9 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
     assert _split(sold=DAYS, user_id=users, kept=["user_id"])[0].with_role(Role.NUMBER)
 
 
-@pytest.mark.parametrize("name", ["amount_paid", "bid", "income_per_person", "costPerClient", "week_number"])
+@pytest.mark.parametrize(
+    "name", ["amount_paid", "bid", "income_per_person", "costPerClient", "week_number", "NO"]
+)
 def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
     values = np.random.default_rng(3).integers(0, 300, ROWS)
     for others in ({}, {"sold": DAYS}):
