@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -246,7 +246,7 @@ def _parts(old: Prints, new: Prints) -> Iterable[Change]:
     """Return the differing parts of the nodes that both runs have; equal differences are merged."""
     told: dict[tuple[str, str, str | None, str | None], list[str]] = {}
     # Earlier versions did not note what inputs read: all of them would differ.
-    kinds = _KINDS if _note_inputs(old) and _note_inputs(new) else _KINDS.keys() - {"input"}
+    kinds: Collection[str] = _KINDS if _note_inputs(old) and _note_inputs(new) else _KINDS.keys() - {"input"}
     for node_id in (node_id for node_id in new if node_id in old):
         before, now = old[node_id].parts, new[node_id].parts
         for part in sorted(before.keys() | now.keys()):

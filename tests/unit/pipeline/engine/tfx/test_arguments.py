@@ -64,6 +64,7 @@ def flexible(
     items: Iterable[str] = (),
     codes: Optional[Collection[int]] = None,  # noqa: UP045
     things: Iterable = (),
+    pairs: Iterable[Iterable[str]] = (),
 ):
     """Declares its arguments in every way."""
 
@@ -88,6 +89,7 @@ def flexible(
         ("codes", "1,2", [1, 2]),
         ("codes", "none", None),
         ("things", "a,b", ["a", "b"]),
+        ("pairs", '[["a", "b"], ["c"]]', [["a", "b"], ["c"]]),
         ("numbers", "[]", []),
         ("rates", '{"a": 0.5}', {"a": 0.5}),
         ("place", "/data", "/data"),
