@@ -391,4 +391,12 @@ def _batches(file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch | pa
     for batch in batches(file, names, name=str(file), block_bytes=_BLOCK_BYTES, limits=SourceLimits()):
         if batch.skipped:
             raise _too_large(file)
-        yield checked(pa.Table.from_batches([batch.rows]))
+        yield _with_plain_times(checked(pa.Table.from_batches([batch.rows])))
+
+
+def _with_plain_times(table: pa.Table) -> pa.Table:
+    """Return a table with the times of logging as texts in UTC: Python may not know their zone."""
+    if AT not in table.column_names or not pa.types.is_timestamp(table.schema.field(AT).type):
+        return table
+    texts = table[AT].cast(pa.timestamp("us"), safe=False).cast(pa.string())
+    return table.set_column(table.column_names.index(AT), AT, texts)

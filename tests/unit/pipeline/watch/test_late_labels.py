@@ -252,6 +252,14 @@ def test_last_row_of_a_key_is_that_of_the_latest_time_whichever_file_it_is_in(tm
     assert left_out_counts == {AGAIN: 2}
 
 
+@pytest.mark.parametrize("times", [pa.timestamp("us", "Mars/Base"), pa.timestamp("ns"), pa.timestamp("s")])
+def test_times_of_other_servers_that_python_cannot_represent_keep_no_row_out(tmp_path, times):
+    at = pa.array([2**40, 2**40 + 1]).cast(times)
+    columns = {"id": ["a", "a"], "logged_version": [7, 7], "logged_prediction": [[0.1], [0.9]]}
+    pq.write_table(pa.table({**columns, "logged_at": at}), tmp_path / "requests-0.parquet")
+    assert join(Logs.of(tmp_path), key="id", version=7, labels={"a": 1.0}).answers.tolist() == [[0.9]]
+
+
 def test_row_without_an_answer_is_left_out_and_not_taken_for_nan(log):
     folder = log((1, [0.25]), (2, None))
     (folder / "others.jsonl").write_text('{"logged_version": 7, "id": 3}\n{"logged_version": 7, "id": 4}\n')
