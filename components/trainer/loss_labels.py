@@ -296,15 +296,22 @@ def _compared(model: Any, label: Label) -> Iterator[_Compared]:
 
 
 def _activation(output: Any) -> str:
+    return _ending(getattr(getattr(output, "_keras_history", None), "operation", None))
+
+
+def _ending(layer: Any) -> str:
+    """Return the name of the function that a layer of Keras' ends in; "" if unknown."""
     import keras
 
-    layer: Any = getattr(getattr(output, "_keras_history", None), "operation", None)
     if isinstance(layer, keras.layers.Softmax):
         return "softmax"
     # Only these return what their activation does. One that is linear says nothing of what is before it.
     if type(layer) not in (keras.layers.Dense, keras.layers.EinsumDense, keras.layers.Activation):
         return ""
-    name = str(layer.activation.__name__) if _is_of_keras(layer.activation) else ""
+    if isinstance(layer.activation, keras.layers.Layer):  # as of Dense(1, activation=LeakyReLU())
+        return _ending(layer.activation)
+    is_of_keras = _is_of_keras(layer.activation)
+    name = str(getattr(layer.activation, "__name__", "")) if is_of_keras else ""
     return "" if name == "linear" and isinstance(layer, keras.layers.Activation) else name
 
 

@@ -264,7 +264,8 @@ def test_an_activation_before_a_loss_that_takes_logits_is_told():
 
     of_logits = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     layers = keras.layers
-    for layer in (layers.Dense(3, "softmax"), layers.Activation("softmax"), layers.Softmax()):
+    of_a_layer = layers.Dense(3, activation=layers.Softmax())
+    for layer in (layers.Dense(3, "softmax"), layers.Activation("softmax"), layers.Softmax(), of_a_layer):
         [words] = words_of_logits(ending(layer, of_logits), "y")
         assert "ends in a softmax: on JAX and torch, Keras takes it once more" in words
 
@@ -288,6 +289,7 @@ def test_nothing_is_told_of_a_last_layer_whose_answers_are_not_known():
     sound = [
         layers.Activation("linear", dtype="float32"),  # what is before it may have been a softmax
         layers.Dense(1, activation=lambda x: x * x),
+        layers.Dense(1, activation=layers.LeakyReLU()),  # a layer has no __name__
         layers.Reshape((3, 1)),
         layers.Dense(1, "hard_sigmoid"),
     ]
