@@ -153,10 +153,13 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigEr
 
 
 def _as_given(path: KeyPath, text: str) -> str:
-    """Return the key and its number for a message; a number that may be a secret is left out."""
+    """Return the key and its number for a message; a number that may be a secret is left out.
+
+    So is that of a document without a key, as of `--set KEY=NUMBER`, whose key is not known here.
+    """
     if not path:
-        return f"{shortened(text)}: "
-    number = "" if hides_value(str(path[-1])) else f" = {shortened(text)}"
+        return ""
+    number = "" if any(hides_value(str(part)) for part in path) else f" = {shortened(text)}"
     return f"{shown_key(path)}{number}: "
 
 

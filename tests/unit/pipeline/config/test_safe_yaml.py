@@ -188,11 +188,20 @@ def test_what_yaml_may_not_hold_is_refused_with_line_and_words(text, message):
         *(f"db_password: {sign}hunter2hunter2" for sign in "*&!"),
         *(f"api_key: {number}" for number in ("23426732342673234267323426732", "23426732342e999")),
         "token_env: 23426732342673234267323426732",
+        "passwords: [ 23426732342673234267323426732]",
+        "database: {password: {old: 23426732342673234267323426732}}",
     ],
 )
 def test_what_may_be_a_secret_is_not_repeated(text):
-    secret = text.partition(": ")[2].lstrip("*&!")
+    secret = text.rpartition(" ")[2].lstrip("*&!")
     assert secret[:8] not in refusal(text)
+
+
+def test_a_number_that_is_given_for_a_key_unknown_here_is_not_repeated():
+    """As by `--set database.password=NUMBER`."""
+    assert (
+        refusal("23426732342673234267323426732") == "w.yaml:1: a whole number must fit in 64 bits; quote text"
+    )
 
 
 @pytest.mark.parametrize(
