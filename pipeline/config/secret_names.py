@@ -19,8 +19,11 @@ _IS_NONE = re.compile(
     r"(?:_file|_path|_dir|_env|_names?|_arn|_version|_expiry|_ttl)$"
     r"|^(?:pwd|oldpwd)$"
     r"|(?:^|_)(?:max|min|num|new|total|input|output|stop|pad|special)_tokens?$"
+    # Filters of sounds, and ways through a model.
+    r"|(?:^|_)(?:low|high|band|all|forward|backward|first|second)_?pass$"
     # The words of a vocabulary that stand for something else, such as [MASK].
     r"|(?:^|_)(?:bos|eos|start|end|begin|sep|cls|mask|masked|unk|unknown|oov|blank|reserved|padding)_tokens?$"
+    r"|(?:^|_)(?:image|audio|video|patch|class|separator|sentinel)_tokens?$"
     r"|(?:^|_)(?:public|verify|kms|cmk|partition|sort|primary|foreign|cache|join)_keys?$"
     # The names of columns, of TFX's examples too, and what random numbers begin with in JAX.
     r"|(?:^|_)(?:label|feature|features|example|weight|weights|slice|group|id|time|date|output|input)_keys?$"
@@ -28,7 +31,7 @@ _IS_NONE = re.compile(
     r"|(?:^|(?<!search)_)query_keys?$"
     r"|(?:^|_)(?:text|image|row|index|num|target|document|column|prng|rng|random|sampling)_keys?$"
     r"|(?:^|_)(?:class|item|entity|value|split|numeric|numerical|categorical|dense|sparse)_keys?$"
-    r"|(?:^|_)(?:surrogate|natural|business|unique|lookup)_keys?$",
+    r"|(?:^|_)(?:surrogate|natural|business|unique|lookup|context|candidate|embedding|loss|metric)_keys?$",
     re.IGNORECASE,
 )
 
