@@ -194,8 +194,9 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
         )
     # Functions of keras.ops become operations, but not layers.
     last = (getattr(model, "operations", None) or model.layers)[-1]
-    activation = getattr(getattr(last, "activation", None), "__name__", "")
-    if activation == "softmax" or type(last).__name__ == "Softmax":
+    activation = getattr(last, "activation", None)  # a function, or a layer
+    kinds = (type(last).__name__, type(activation).__name__)
+    if getattr(activation, "__name__", "") == "softmax" or "Softmax" in kinds:
         raise ComponentError(
             f"transform.label names {labels} columns as one label, several of which a row may have, but the "
             f"model of {with_line(dotted_path)} ends in a softmax, whose outputs sum to one",

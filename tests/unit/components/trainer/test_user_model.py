@@ -332,6 +332,7 @@ def test_several_labels_of_a_row_are_answered_one_by_one():
     require_outputs(keras.Model(given, keras.ops.sigmoid(scores)), ["y", "z"], "my.build_model")
     for answers in (
         keras.layers.Dense(2, activation="softmax")(given),
+        keras.layers.Dense(2, activation=keras.layers.Softmax())(given),
         keras.layers.Softmax()(scores),
         keras.ops.softmax(scores),
     ):
