@@ -129,6 +129,7 @@ def misbehave(how: str, output: Path) -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
     if how == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        note("deaf", str(os.getpid()))
         time.sleep(600)
     if how == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)

@@ -121,8 +121,7 @@ warmed.main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
 def test_a_second_interrupt_is_immediate(toy):
     arguments = ["run", "--pipeline", "toy_pipeline:deaf", "--output", str(toy.output)]
     engine = start_warmed(toy.warm, arguments, environment=toy.environment, program=["-c", PATIENT])
-    toy.begins("attempts-deaf")
-    time.sleep(0.3)  # until it is deaf
+    toy.begins("deaf")
     engine.send_signal(signal.SIGINT)
     time.sleep(1.5)
     assert engine.poll() is None, "the first one leaves a node its grace"

@@ -424,7 +424,8 @@ def test_fault_that_passes_neither_ends_a_training_nor_leaves_its_machines(
 ):
     from slipway.components.trainer.remote.vertex import VertexTraining
 
-    monkeypatch.setattr("slipway.components.trainer.remote.vertex._TIMEOUT_S", TIMEOUT_S)
+    if code == 0:  # all others are answered, if late on a busy machine
+        monkeypatch.setattr("slipway.components.trainer.remote.vertex._TIMEOUT_S", TIMEOUT_S)
     monkeypatch.setattr(service, "run", lambda name, asked: None)
     service.faults = [code]
     told = []

@@ -102,10 +102,10 @@ def test_missing_image_of_the_training_machines_is_named_too(google, workload):
 )
 def test_cloud_storage_that_refuses_is_reported(google, workload, monkeypatch, code, reason, words):
     monkeypatch.setattr("slipway.pipeline.cloud.services.google._RETRY_S", 0.5)
-    monkeypatch.setattr("slipway.pipeline.cloud.services.google._TIMEOUT_S", 0.2)
     if code:
         google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
     else:
+        monkeypatch.setattr("slipway.pipeline.cloud.services.google._TIMEOUT_S", 0.2)
         google.hangs("/storage", 0.4, times=99)
     with pytest.raises(PipelineError, match=words):
         submit(workload)
@@ -118,11 +118,11 @@ def test_cloud_storage_that_refuses_is_reported(google, workload, monkeypatch, c
      (429, "answers 429"), (500, "answers 500"), (0, "does not answer (ReadTimeout)")],
 )  # fmt: skip
 def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypatch, code, words):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.image_registry._TIMEOUT_S", 0.2)
     google.fails("/storage", 403, "no storage.buckets.get")
     if code:
         google.fails("/v2/", code, "denied")
     else:
+        monkeypatch.setattr("slipway.pipeline.cloud.services.image_registry._TIMEOUT_S", 0.2)
         google.hangs("/v2/", 0.5)
     image = f"{google.address.removeprefix('http://')}/slipway:1.0"
     notes = list(vertex.check(places={"cloud.root": "gs://my-bucket/pipelines"}, images={image: ""}))

@@ -86,7 +86,8 @@ def test_an_owner_that_told_nothing_is_another_run(tmp_path):
             pass
 
 
-def test_a_look_at_the_lock_refuses_no_engine(tmp_path):
+def test_a_look_at_the_lock_refuses_no_engine(tmp_path, monkeypatch):
+    monkeypatch.setattr("slipway.pipeline.runs.lock._LOCK_WAIT_S", 60.0)
     with locked(tmp_path, run_id="first"):
         pass
     look = (
