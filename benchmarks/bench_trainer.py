@@ -214,10 +214,16 @@ def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
 
 
 def fixed_cost(folder: Path, rows: int) -> dict:
-    """Measure our run_fn for one epoch of one batch, including its process, export and imports."""
+    """Measure our run_fn for one epoch of one batch, including its process, export and imports.
+
+    It is imported as a task's process imports it, see `slipway/pipeline/cloud/container/task.py`.
+    """
     began = time.perf_counter()
-    from slipway.components.trainer.run_fn import run_fn
-    from slipway.pipeline.config.train import TrainConfig
+    from slipway.components.large_imports import large_imports
+
+    with large_imports(keep=True):
+        from slipway.components.trainer.run_fn import run_fn
+        from slipway.pipeline.config.train import TrainConfig
 
     files = [str(next((folder / "rows").iterdir()))]
     batch_size = min(5000, rows // 8)  # at most the rows of one file

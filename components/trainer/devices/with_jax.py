@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from slipway.components.accelerators import hide_accelerators
 from slipway.components.errors import ComponentError
+from slipway.components.python_process import end_process
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.evidence import Kind
 from slipway.components.trainer.devices.hosts import Hosts
@@ -104,7 +105,7 @@ def leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    sys.exit(code)
+    end_process(code)
 
 
 def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> str:

@@ -3,6 +3,7 @@
 Isolated scripts (`isolated_script`), which must not be forks, are started in new processes, possibly ahead.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -118,6 +119,7 @@ class ModuleForks:
 def _become_module(request: _Request, descriptors: Sequence[int], *, group: int, server: int) -> NoReturn:
     code = 1
     try:
+        atexit._clear()  # what the server has registered is the server's
         join_group(group, parent=server)
         for target, descriptor in zip((1, 2), descriptors, strict=False):
             os.dup2(descriptor, target)
@@ -137,7 +139,4 @@ def _become_module(request: _Request, descriptors: Sequence[int], *, group: int,
     except BaseException:  # nothing may return into the server's loop
         traceback.print_exc()
     finally:
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+        python_process.end_process(code)

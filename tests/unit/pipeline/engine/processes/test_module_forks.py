@@ -8,9 +8,10 @@ import sys
 import pytest
 
 MODULE = """
-import os, sys, time
+import atexit, os, sys, time
 
 def main(arguments):
+    atexit.register(lambda: print("registered by the module", file=sys.stderr))
     print("group", os.getpgid(0), "argument", arguments[0], "variable", os.environ.get("COLOUR"))
     print("to the log", file=sys.stderr)
     if arguments[0] == "sleep":
@@ -37,12 +38,13 @@ sys.exit(7)
 
 # A server as in fork_server.py, with one node that asks; prints what the node saw.
 SERVER = """
-import json, os, select, signal, socket, subprocess, sys
+import atexit, json, os, select, signal, socket, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 from slipway.components import python_process
 from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 
+atexit.register(lambda: print("registered by the server", file=sys.stderr))
 forks = ModuleForks()
 ours, theirs = socket.socketpair()
 node = os.fork()
@@ -136,6 +138,13 @@ def test_script_gets_an_interpreter_that_is_no_fork_and_tells_its_code(node_saw)
     assert "PYTHONPATH" not in printed
     assert seen["code"] == 7
     assert "to the log" in seen["log"]
+
+
+@pytest.mark.parametrize("ends", ["hello", "raise"])
+def test_what_the_module_has_registered_is_called_at_its_end_but_not_the_servers(node_saw, ends):
+    log = node_saw(ends, "0")["log"]
+    assert log.count("registered by the module") == 1
+    assert log.count("registered by the server") == 1, "at the server's own end"
 
 
 def test_module_that_raises_ends_with_code_1_and_its_traceback_in_the_log(node_saw):
