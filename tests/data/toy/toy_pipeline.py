@@ -269,7 +269,6 @@ def limits():
     once.node_execution_options = NodeExecutionOptions(max_execution_retries=2)
     killed = Misbehave(how="killed-once").with_id("KilledOnce")
     killed.node_execution_options = NodeExecutionOptions(max_execution_retries=1)
-    # Time enough to become deaf on a loaded machine: importing and the store come first.
     deaf = Misbehave(how="deaf").with_id("Deaf")
     deaf.node_execution_options = NodeExecutionOptions(execution_timeout_sec=6)
     stop = Misbehave(how="stop").with_id("Stop")
