@@ -78,13 +78,6 @@ def error_of(work):
     return None
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    """Gives up soon on what does not pass."""
-    monkeypatch.setattr(google_folder, "RETRY_S", 0.2)
-    monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 2.0)
-
-
 def test_version_is_complete_and_its_manifest_holds_for_every_byte(model, base, contents):
     published = publish_to_bucket(model, base=base, provenance={"workload": "taxi"})
     assert published.address == f"{base}/{published.version}"
@@ -184,15 +177,18 @@ def test_each_request_in_turn_may_fail_once_and_the_version_is_published(model, 
     assert number >= 11
 
 
-def test_store_that_goes_away_at_any_request_leaves_nothing_visible(
-    model, base, cloud, impatient, monkeypatch
-):
-    monkeypatch.setattr(google_folder, "RETRY_S", 0.02)  # once it is away, it stays away
+def test_store_that_goes_away_at_any_request_leaves_nothing_visible(model, base, cloud, monkeypatch):
+    def publish_impatiently(base):
+        """In a process of its own: once the store is away, it stays away."""
+        monkeypatch.setattr(google_folder, "RETRY_S", 0.02)
+        monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 2.0)
+        publish_to_bucket(model, base=base)
+
     for number in itertools.count():
         each = f"{base}{number}"
         cloud.fail({"kind": 503, "skip": number, "times": 10_000})
         # In a process that ends: whoever comes next sees that its publisher is dead.
-        failing = in_child(lambda each=each: publish_to_bucket(model, base=each))
+        failing = in_child(lambda each=each: publish_impatiently(each))
         failed = os.waitstatus_to_exitcode(os.waitpid(failing, 0)[1]) != 0
         cloud.fail()
         assert partial(each) == {}, number
@@ -205,6 +201,17 @@ def test_store_that_goes_away_at_any_request_leaves_nothing_visible(
     assert number >= 10
 
 
+def seconds_of_a_push(model, base):
+    """The shortest of three pushes: any may have been held up."""
+    lasted_s = []
+    for number in range(3):
+        (model / "saved_model.pb").write_bytes(b"timed %d" % number)
+        began = time.monotonic()
+        publish_to_bucket(model, base=base)
+        lasted_s.append(time.monotonic() - began)
+    return min(lasted_s)
+
+
 def left_in(base):
     with contextlib.closing(Folder(base)) as folder:
         return leftovers(folder.list())
@@ -214,9 +221,7 @@ def left_in(base):
 def test_publisher_killed_at_random_moments_leaves_no_partial_version(model, base):
     # Sent in more than one request.
     (model / "variables/variables.data-00000-of-00001").write_bytes(bytes(8 * 2**20 + 1))
-    began = time.monotonic()
-    publish_to_bucket(model, base=base)
-    usual_s = time.monotonic() - began
+    usual_s = seconds_of_a_push(model, base)
     random.seed(7)
     outcomes = []
     for number in range(6):
@@ -304,9 +309,7 @@ def reader(base, tmp_path):
 
 @pytest.mark.external
 def test_reader_sees_whole_versions_only_while_a_hundred_pushes_are_killed(model, base, cloud, reader):
-    began = time.monotonic()
-    publish_to_bucket(model, base=base)
-    usual_s = time.monotonic() - began
+    usual_s = seconds_of_a_push(model, base)
     random.seed(11)
     killed = 0
     for number in range(100):
@@ -314,7 +317,9 @@ def test_reader_sees_whole_versions_only_while_a_hundred_pushes_are_killed(model
         child = in_child(lambda: publish_to_bucket(model, base=base))
         time.sleep(random.uniform(0, 1.2 * usual_s))  # noqa: S311
         os.kill(child, signal.SIGKILL)
-        killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        was_killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        killed += was_killed
+        usual_s *= 1.1 if was_killed else 0.8  # the machine may be busier or quieter than it was before
     published = publish_to_bucket(model, base=base)
     seen = reader()
     assert killed >= 50
@@ -380,7 +385,7 @@ def test_publisher_elsewhere_that_wrote_lately_is_left_alone(model, base, monkey
     assert leftovers(contents()) == []
 
 
-def test_corrupted_answer_is_asked_for_again_and_never_taken(model, base, cloud, impatient):
+def test_corrupted_answer_is_asked_for_again_and_never_taken(model, base, cloud):
     published = publish_to_bucket(model, base=base)
     fault = {"kind": "corrupt", "match": r"/download/.*variables\.index", "times": 1}
     cloud.fail(fault)
@@ -440,6 +445,15 @@ def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time
 def test_store_that_does_not_answer_is_reported_in_time_and_meanwhile(
     model, base, cloud, told_in_time, monkeypatch, capsys
 ):
+    said, say = threading.Event(), store_waits._say
+
+    def ask_once_it_is_told(folder, ask, limit_s):
+        if hasattr(folder, "_answered"):  # else it is being made, which is no wait for the store
+            assert said.wait(60)
+        return ask()
+
+    monkeypatch.setattr(Folder, "_soon", ask_once_it_is_told)
+    monkeypatch.setattr(store_waits, "_say", lambda words: (say(words), said.set()))
     monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 1.0)
     monkeypatch.setattr(store_waits, "FIRST_S", 0.02)
     cloud.fail({"kind": 503, "times": 10_000})
