@@ -10,8 +10,8 @@ import pytest
 
 
 @contextmanager
-def ctrl_c_after(seconds: float) -> Iterator[None]:
-    """Send SIGINT to the main thread, unless the block ends before.
+def ctrl_c_after(seconds: float, once: threading.Event | None = None) -> Iterator[None]:
+    """Send SIGINT to the main thread after some seconds and, if given, an event, unless the block ends before.
 
     Hypothesis measures each look for garbage with a callback in Python. An interrupt that arrives during such
     a look is raised in that callback, where Python swallows it: of twenty that hit a process busy with
@@ -19,7 +19,15 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
     """
     me = threading.main_thread().ident
     assert me is not None
-    timer = threading.Timer(seconds, lambda: signal.pthread_kill(me, signal.SIGINT))
+    is_over = threading.Event()
+
+    def send() -> None:
+        while once is not None and not once.wait(0.01):
+            if is_over.is_set():
+                return
+        signal.pthread_kill(me, signal.SIGINT)
+
+    timer = threading.Timer(seconds, send)
     callbacks = gc.callbacks[:]
     # A shell's job in the background ignores Ctrl-C.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,12 +37,13 @@ def ctrl_c_after(seconds: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        is_over.set()
         gc.callbacks[:] = callbacks
         signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
-def interrupted(seconds: float) -> Iterator[None]:
-    """A block that Ctrl-C ends after some seconds, with KeyboardInterrupt."""
-    with pytest.raises(KeyboardInterrupt), ctrl_c_after(seconds):
+def interrupted(seconds: float, once: threading.Event | None = None) -> Iterator[None]:
+    """A block that Ctrl-C ends after some seconds and, if given, an event, with KeyboardInterrupt."""
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(seconds, once):
         yield

@@ -19,14 +19,18 @@ def test_a_result_is_returned_and_an_error_raised():
 
 
 def test_an_interrupt_stops_the_work_and_is_raised_once_it_has_ended():
-    ended, calls = threading.Event(), []
+    begun, ended, calls = threading.Event(), threading.Event(), []
+
+    def work():
+        begun.set()
+        return ended.wait(60)
 
     def stop_at_last():
         calls.append(1)
         if len(calls) == 3:  # it began late, or did not hear
             ended.set()
 
-    with interrupted(0.2):
-        stoppable(lambda: ended.wait(60), stop=stop_at_last)
+    with interrupted(0.0, once=begun):
+        stoppable(work, stop=stop_at_last)
     assert ended.is_set()
     assert len(calls) >= 3
