@@ -36,16 +36,21 @@ def asked(monkeypatch):
     class Asked:
         questions: list
         at_once, most_at_once, lasts_s = 0, 0, 0.0
+        until_at_once = 1  # a compilation ends once so many have gone on side by side
         answer = None
 
         def __init__(self):
             self.questions, self._lock = [], threading.Lock()
+            self._enough = threading.Event()
 
         def __call__(self, question, compiler, *, import_roots, limit_s):
             with self._lock:
                 self.questions.append((question.slice.name, limit_s))
                 self.at_once += 1
                 self.most_at_once = max(self.most_at_once, self.at_once)
+                if self.at_once >= self.until_at_once:
+                    self._enough.set()
+            self._enough.wait(60)
             time.sleep(self.lasts_s)
             with self._lock:
                 self.at_once -= 1
@@ -274,7 +279,7 @@ def test_all_slices_are_compiled_side_by_side_as_memory_allows(
 ):
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda pid: set(range(16)))
     monkeypatch.setattr(processes, "available_memory_bytes", lambda: int(free_bytes))
-    asked.lasts_s = 0.05
+    asked.until_at_once, asked.lasts_s = at_once, 0.05  # in which one too many would be seen
 
     preflight(*ONE_HOST)
 
