@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def ctrl_c_after(seconds: float, once: threading.Event | None = None) -> Iterator[None]:
-    """Send SIGINT to the main thread after some seconds and, if given, an event, unless the block ends before.
+    """Send SIGINT to the main thread after some seconds, and after an event, unless the block ends before.
 
     Hypothesis measures each look for garbage with a callback in Python. An interrupt that arrives during such
     a look is raised in that callback, where Python swallows it: of twenty that hit a process busy with

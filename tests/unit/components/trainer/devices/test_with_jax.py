@@ -56,11 +56,17 @@ class EndedError(Exception):
 @pytest.fixture
 def hosts(jax, monkeypatch):
     """Several hosts that JAX has brought together; the other one is not at its end yet."""
-    other_ends, waited_for = threading.Event(), []
+    other_ends, is_asked, waited_for = threading.Event(), threading.Event(), []
 
     def shutdown():
         waited_for.append("the other host")
+        is_asked.set()
         other_ends.wait(60)
+
+    class Parting(threading.Thread):
+        def join(self, timeout=None):
+            assert is_asked.wait(60)
+            super().join(timeout)
 
     def end(code):
         raise EndedError(code)
@@ -68,6 +74,7 @@ def hosts(jax, monkeypatch):
     sys.modules["jax"].distributed = SimpleNamespace(is_initialized=lambda: True, shutdown=shutdown)
     monkeypatch.setattr(with_jax.os, "_exit", end)
     monkeypatch.setattr(with_jax, "PARTING_LIMIT_S", 0.01)
+    monkeypatch.setattr(with_jax, "threading", SimpleNamespace(Thread=Parting))
     yield waited_for
     other_ends.set()
 
