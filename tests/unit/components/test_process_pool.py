@@ -16,10 +16,16 @@ from slipway.components.process_pool import ProcessPool, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
 WORKS = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 from pathlib import Path
 
-there = Path(__file__).with_name("worker is there")
+there, rest_is_done = (Path(__file__).with_name(name) for name in ("worker is there", "rest is done"))
+failure_is_known = threading.Event()  # in the process of the test, which hears of its worker's
+
+def wait_for(file):
+    ends = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < ends:
+        time.sleep(0.01)
 
 def is_worker():
     return "works_here" not in sys.modules
@@ -29,8 +35,11 @@ def who(task, progress):
     time.sleep(0.02)
     return os.getpid()
 
-def slow_in_worker(task, progress):
-    time.sleep(1 if is_worker() else 0.01)
+def as_long_as_the_rest_in_worker(task, progress):
+    if is_worker():
+        wait_for(rest_is_done)
+    elif task == 7:
+        rest_is_done.touch()
     return os.getpid()
 
 def fail_at_2_and_late_at_1(task, progress):
@@ -38,38 +47,32 @@ def fail_at_2_and_late_at_1(task, progress):
         time.sleep({1: 0.5, 2: 0}[task])
         raise ValueError(f"task {task}")
 
-def until_a_worker_is_there():
-    # And a moment longer, in which nothing more may be begun.
-    while not there.exists():
-        time.sleep(0.01)
-    time.sleep(0.2)
+def until_a_worker_has_failed():
+    failure_is_known.wait(60)
 
 def fail_in_worker(task, progress):
     if is_worker():
-        there.touch()
         raise ValueError(f"task {task}")
-    until_a_worker_is_there()
+    until_a_worker_has_failed()
     progress(task, 0)
 
 def interrupted_beside_an_endless_one(task, progress):
     if is_worker():
         there.touch()
         time.sleep(10**6)
-    until_a_worker_is_there()
+    wait_for(there)
     raise KeyboardInterrupt
 
 def die_in_worker(task, progress):
     if is_worker():
-        there.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    until_a_worker_is_there()
+    until_a_worker_has_failed()
     progress(task, 0)
 
 def fail_once_in_worker(task, progress):
     if is_worker():
-        there.touch()
         raise MemoryError("no room")
-    until_a_worker_is_there()
+    until_a_worker_has_failed()
     return task
 
 def die_in_one_worker(task, progress):
@@ -88,16 +91,14 @@ class ResourceExhaustedError(Exception):
 
 def exhausted_in_worker(task, progress):
     if is_worker():
-        there.touch()
         raise ResourceExhaustedError("no room")
-    until_a_worker_is_there()
+    until_a_worker_has_failed()
     return task
 
 def lacks_a_module_in_worker(task, progress):
     if is_worker():
-        there.touch()
         import no_such_module
-    until_a_worker_is_there()
+    until_a_worker_has_failed()
     return task
 
 def once(task, progress):
@@ -106,9 +107,8 @@ def once(task, progress):
 def refuse_in_worker(task, progress):
     from slipway.components.errors import ComponentError
     if is_worker():
-        there.touch()
         raise ComponentError("these rows", hint="no")
-    until_a_worker_is_there()
+    until_a_worker_has_failed()
     return task
 
 def out_of_memory_at_2(task, progress):
@@ -149,6 +149,14 @@ def works(tmp_path, monkeypatch):
     import works
     import works_here  # noqa: F401
 
+    go_on = process_pool._Turns.give_next_task
+
+    def told(turns, threads, worker, before):
+        go_on(turns, threads, worker, before)
+        if before.exception() is not None:
+            works.failure_is_known.set()
+
+    monkeypatch.setattr(process_pool._Turns, "give_next_task", told)
     yield works
     del sys.modules["works"], sys.modules["works_here"]
 
@@ -195,7 +203,7 @@ def test_nothing_listens_while_processes_share_tasks(works, processes):
 
 
 def test_no_process_keeps_tasks_that_another_could_do(works, processes):
-    pids = list(processes.map(works.slow_in_worker, range(8), progress=_ignore))
+    pids = list(processes.map(works.as_long_as_the_rest_in_worker, range(8), progress=_ignore))
     assert pids.count(os.getpid()) == 7
 
 
@@ -213,7 +221,7 @@ def test_error_of_a_worker_comes_with_its_traceback_and_stops_the_rest(works, pr
     done = []
     with pytest.raises(ValueError, match=r"task \d") as caught:
         list(processes.map(works.fail_in_worker, range(100), progress=lambda task, *_: done.append(task)))
-    assert len(done) < 50  # of the 99 that this process would do alone, one every fifth of a second
+    assert len(done) == 1  # the one that this process was at
     assert "in fail_in_worker" in str(caught.value.__cause__)
 
 
@@ -221,7 +229,7 @@ def test_killed_worker_is_an_error_and_is_not_waited_for(works, processes):
     done = []
     with pytest.raises(WorkerDiedError):
         list(processes.map(works.die_in_worker, range(100), progress=lambda task, *_: done.append(task)))
-    assert len(done) < 50
+    assert len(done) == 1
 
 
 @pytest.mark.parametrize("what", ["die_in_worker", "fail_once_in_worker"])
