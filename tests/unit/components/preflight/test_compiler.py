@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from limits_of_commands import limit_counts_from
 
 from slipway.components.preflight import compiler
 from slipway.components.preflight.compile_and_measure import missing_module
@@ -56,17 +57,26 @@ def test_a_compiling_process_that_was_killed_is_reported_as_one(case, tmp_path, 
 
 @pytest.mark.parametrize(
     "ended",
-    ["exec sleep 9", "kill -9 $$", "exit 3", "printf '{\"step\": {'; kill -9 $$", 'echo \'{"failed": "x"}\''],
+    [
+        "touch told; exec sleep 3600",
+        "kill -9 $$",
+        "exit 3",
+        "printf '{\"step\": {'; kill -9 $$",
+        'echo \'{"failed": "x"}\'',
+    ],
 )
 def test_what_was_compiled_before_the_search_was_ended_is_kept(case, tmp_path, monkeypatch, ended):
     known = replace(case().answer, is_search_cut=True)
     (tmp_path / "known.json").write_text(json.dumps(known.to_json()) + "\n", encoding="utf-8")
-    (tmp_path / "python").write_text(f"#!/bin/sh\ncat {tmp_path}/known.json\n{ended}\n", encoding="utf-8")
+    script = f"#!/bin/sh\ncd {tmp_path}\ncat known.json\n{ended}\n"
+    (tmp_path / "python").write_text(script, encoding="utf-8")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
 
-    # The others end by themselves, however busy the machine is.
-    limit_s = 2.0 if ended == "exec sleep 9" else 60.0
+    limit_s = 60.0
+    if "sleep" in ended:
+        limit_s = 0.2
+        limit_counts_from(tmp_path / "told", monkeypatch)
     assert run_compiler(case().question, "python", import_roots=[], limit_s=limit_s) == known
 
 
@@ -77,7 +87,7 @@ def test_a_module_that_only_the_compilers_python_lacks_says_nothing_about_the_mo
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
 
-    said = run_compiler(case().question, "python", import_roots=[], limit_s=9.0)
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=60.0)
 
     assert isinstance(said, Unanswered)
     assert said.reason == "python, which compiles, lacks the module sklearn, which the model imports"
@@ -89,7 +99,7 @@ def test_of_a_slice_that_libtpu_does_not_describe_nothing_is_known(case, tmp_pat
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
 
-    said = run_compiler(case().question, "python", import_roots=[], limit_s=9.0)
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=60.0)
 
     assert said == Unanswered("libtpu does not describe it (no v7)", "make tpu-compiler")
 

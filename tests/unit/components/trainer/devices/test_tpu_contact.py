@@ -5,6 +5,7 @@ import socket
 
 import pytest
 from counted import commands_run
+from limits_of_commands import limit_counts_from
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.opening import open_devices
@@ -79,11 +80,12 @@ def first_contact(tmp_path, monkeypatch):
 
 
 def test_tpu_that_takes_the_connection_and_says_nothing_is_given_up_and_its_process_ended(
-    first_contact, tmp_path
+    first_contact, tmp_path, monkeypatch
 ):
-    first_contact(f"echo $$ > {tmp_path}/pid\nexec sleep 3600")  # no test may take so long
-    with pytest.raises(ComponentError, match=r"the TPU 'local' did not answer within 2 s"):
-        count_tpu_cores("tensorflow", "local", limit_s=2.0)
+    first_contact(f"echo $$ > {tmp_path}/new\nmv {tmp_path}/new {tmp_path}/pid\nexec sleep 3600")
+    limit_counts_from(tmp_path / "pid", monkeypatch)
+    with pytest.raises(ComponentError, match=r"the TPU 'local' did not answer within 0\.2 s"):
+        count_tpu_cores("tensorflow", "local", limit_s=0.2)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
