@@ -152,9 +152,11 @@ def test_an_interrupt_while_tfx_is_imported_leaves_nothing(cold, signum):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     engine = toy.start("run", "--pipeline", "toy_pipeline:one")
     signal.signal(signal.SIGINT, before)
-    while not toy.left():
+    while not (servers := toy.left()):
         time.sleep(0.05)
-    time.sleep(1.0)
+    # The first of its large libraries; seconds of work on the others follow.
+    while b"tensorflow" not in Path(f"/proc/{servers[0]}/maps").read_bytes():
+        time.sleep(0.05)
     engine.send_signal(signum)
     # How long that takes says nothing: the server is killed at once (test_server.py), but the kernel lets go
     # of a process that reads a large library only when that is read: three seconds and more, where memory was
