@@ -109,9 +109,18 @@ def dotted(file: Path) -> str:
     return ".".join(parts[2:] if parts[:2] == ("tests", "support") else parts).removesuffix(".__init__")
 
 
+def mirror_of(file: Path) -> Path:
+    """The file of a module's own unit tests, e.g. tests/unit/components/x/test_y.py of components/x/y.py.
+
+    Args:
+        file: relative to the root.
+    """
+    return _UNIT / file.parent / f"test_{file.stem}.py"
+
+
 def _of_module(file: Path, tests: Mapping[Path, frozenset[str]]) -> tuple[list[Path], list[Path]]:
     """The mirror of a module, and the other tests that import it."""
-    mirror = _UNIT / file.parent / f"test_{file.stem}.py"
+    mirror = mirror_of(file)
     own = [mirror] if mirror in tests else []
     return own, [test for test, names in tests.items() if dotted(file) in names and test != mirror]
 

@@ -1,7 +1,12 @@
-"""Each module has unit tests, or a reason here why it has none."""
+"""Each module has a file of unit tests at the mirrored place, or a reason here why it has none.
+
+The mirror of components/x/y.py is tests/unit/components/x/test_y.py.
+"""
+
+from pathlib import Path
 
 import pytest
-from touched import above, dotted, own_modules, seen_by, unit_tests
+from touched import PACKAGES, above, dotted, mirror_of, own_modules, unit_tests
 
 REASONS = {
     "talks with a service: tests/integration/ has a double of that on loopback": (
@@ -31,7 +36,6 @@ REASONS = {
         "slipway.pipeline.cloud.rehearsal.task_server",
         "slipway.pipeline.engine.tfx.beam_caching",
         "slipway.pipeline.engine.tfx.compile",
-        "slipway.pipeline.engine.processes.fork_server",
         "slipway.pipeline.engine.tfx.handover",
         "slipway.pipeline.engine.tfx.launch",
         "slipway.pipeline.engine.processes.node_process",
@@ -51,9 +55,7 @@ REASONS = {
         "slipway.components.trainer.devices.first_contact",
         "slipway.components.trainer.remote.worker",
         "slipway.components.trainer.run_fn",
-        "slipway.components.trainer.train",
         "slipway.components.trainer.model_run",
-        "slipway.components.trainer.tuner_fn",
     ),
     "declares or carries out a command, which tests give as users do": (
         "slipway.pipeline.cloud.airflow.command",
@@ -61,13 +63,51 @@ REASONS = {
         "slipway.pipeline.cloud.cloud_choice",
         "slipway.pipeline.cloud.compile_and_rehearse",
         "slipway.pipeline.terminal.questions",
-        "slipway.pipeline.commands.baseline",
         "slipway.pipeline.commands.options",
-        "slipway.pipeline.commands.serve",
         "local_runner",
         "cloud_runner",
     ),
+    "declares types, errors or settings alone: tests of the modules that take them show what they hold": (
+        "slipway.pipeline.errors",
+        "slipway.pipeline.cloud.services.service",
+        "slipway.pipeline.engine.launcher",
+        "slipway.components.errors",
+        "slipway.components.data_gate.schema",
+        "slipway.components.ingest.blocks",
+        "slipway.components.ingest.source_limits",
+        "slipway.components.preflight.question_and_answer",
+        "slipway.components.saved_model.signatures",
+        "slipway.components.trainer.devices.devices",
+        "slipway.components.trainer.settings.blow_up",
+        "slipway.components.trainer.settings.compute",
+        "slipway.components.trainer.settings.early_stopping",
+        "slipway.components.trainer.settings.step",
+        "slipway.pipeline.tracking.tracker",
+        "slipway.components.data_gate.statistics",
+        "slipway.components.trainer.settings.export",
+        "slipway.components.trainer.settings.watch",
+        "slipway.components.preflight.finding",
+    ),
+    "is one of the models ready to use, or what they share: tests/unit/components/trainer/test_models.py": (
+        "slipway.components.trainer.models.cnn",
+        "slipway.components.trainer.models.head",
+        "slipway.components.trainer.models.image",
+        "slipway.components.trainer.models.residual",
+        "slipway.components.trainer.models.wide_and_deep",
+    ),
     "is a part of a module above it, which is tested with it": (
+        "slipway.pipeline.watch.page",
+        "slipway.components.data_gate.rules.anomaly_group",
+        "slipway.components.evaluator.metric_values",
+        "slipway.components.ingest.typed_rows",
+        "slipway.components.model_gate.measured",
+        "slipway.components.progress",
+        "slipway.components.pusher.versions",
+        "slipway.components.request_log.prediction_log_message",
+        "slipway.components.trainer.boosting.matrix",
+        "slipway.components.trainer.loop.preemption",
+        "slipway.components.trainer.result",
+        "slipway.pipeline.wiring.pushed_versions",
         "slipway.components.request_log.reserved_columns",
         "slipway.components.in_process_runner",
         "slipway.pipeline.commands.completion_scripts",
@@ -87,7 +127,6 @@ REASONS = {
         "slipway.pipeline.wiring.ingest_options",
         "slipway.pipeline.commands.gc.unneeded_artifacts",
         "slipway.pipeline.screen.display",
-        "slipway.pipeline.tracking.tracker",
         "slipway.pipeline.engine.signal_handlers",
         "slipway.pipeline.commands.gc.store_facts",
         "slipway.pipeline.wiring.metadata_text",
@@ -96,10 +135,8 @@ REASONS = {
         "slipway.pipeline.report.nodes",
         "slipway.pipeline.report.run_page",
         "slipway.pipeline.start.images.writing",
-        "slipway.pipeline.start.notes",
         "slipway.pipeline.start.number_like",
         "slipway.pipeline.start.writing",
-        "slipway.components.data_gate.statistics",
         "slipway.components.data_profile.columns",
         "slipway.components.ingest.string_buffers",
         "slipway.components.ingest.compression",
@@ -110,7 +147,6 @@ REASONS = {
         "slipway.components.ingest.image_damage",
         "slipway.components.ingest.json_objects",
         "slipway.components.ingest.suffixes",
-        "slipway.components.preflight.finding",
         "slipway.components.preflight.input_and_runtime_rules",
         "slipway.components.preflight.transformed",
         "slipway.components.pusher.manifest_contents",
@@ -121,10 +157,6 @@ REASONS = {
         "slipway.components.serving.client_connection",
         "slipway.components.trainer.boosting.layer",
         "slipway.components.trainer.devices.with_torch",
-        "slipway.components.trainer.models.head",
-        "slipway.components.trainer.models.image",
-        "slipway.components.trainer.settings.export",
-        "slipway.components.trainer.settings.watch",
     ),
     "only joins rules with TFX, Beam or Keras: tests/integration/ and tests/e2e/ give it real artifacts": (
         "slipway.pipeline.dag",
@@ -142,7 +174,6 @@ REASONS = {
         "slipway.components.evaluator.stock_executor",
         "slipway.components.evaluator.component",
         "slipway.components.evaluator.executor",
-        "slipway.components.evaluator.reading",
         "slipway.components.evaluator.metric_files",
         "slipway.components.ingest.component",
         "slipway.components.ingest.driver",
@@ -174,13 +205,24 @@ REASONS = {
         "slipway.schemas.artifacts",
     ),
     "is imported by its dotted name alone, as what users write is; so tests do": (
-        "slipway.components.ingest.tfrecord_examples",
-        "slipway.components.trainer.models.residual",
-        "slipway.components.trainer.models.wide_and_deep",
         "workloads.digits.preprocessing",
     ),
 }
 PARTS = "is a part of a module above it, which is tested with it"
+
+OF_SEVERAL_MODULES = (
+    "components/ingest/test_exact_values.py",
+    "components/ingest/test_many_columns.py",
+    "components/ingest/test_other_formats.py",
+    "components/serving/test_smuggled_requests.py",
+    "components/test_commands_in_words.py",
+    "components/trainer/devices/test_prefetch_to_device.py",
+    "components/trainer/loop/test_constant_batch.py",
+    "components/trainer/test_checkpoint_writer.py",
+    "components/trainer/test_models.py",
+    "pipeline/testing/test_import.py",
+)
+"""Tests of what several modules do together, or of one duty of a module that has a mirror beside them."""
 
 
 @pytest.fixture(scope="module")
@@ -190,25 +232,34 @@ def tests(project):
 
 @pytest.fixture(scope="module")
 def modules(project):
-    return own_modules(project)
+    return {file: names for file, names in own_modules(project).items() if file.name != "__init__.py"}
 
 
-def test_each_module_has_unit_tests_or_one_reason_why_not(tests, modules):
-    without = {dotted(file) for file in modules if file.name != "__init__.py" and not seen_by(file, tests)}
+def test_each_module_has_a_mirror_or_one_reason_why_not(tests, modules):
+    without = {dotted(file) for file in modules if mirror_of(file) not in tests}
     listed = [name for names in REASONS.values() for name in names]
     assert len(listed) == len(set(listed))
     assert without - set(listed) == set(), "needs tests/unit/PACKAGE/test_MODULE.py"
-    assert set(listed) - {dotted(file) for file in modules} == set(), "is gone"
+    assert set(listed) - without == set(), "has a mirror now, or is gone"
 
 
-def test_each_part_stands_below_a_module_with_unit_tests(tests, modules):
+def test_each_test_in_the_folder_of_a_package_mirrors_a_module(tests, modules):
+    mirrors = set(map(mirror_of, modules))
+    folders = [Path("tests/unit") / package for package in PACKAGES]
+    others = {
+        test for test in tests if test not in mirrors and any(test.is_relative_to(each) for each in folders)
+    }
+    assert others == {Path("tests/unit") / file for file in OF_SEVERAL_MODULES}
+
+
+def test_each_part_stands_below_a_module_with_a_mirror(tests, modules):
     files = {dotted(file): file for file in modules}
     left = set(REASONS[PARTS])
     while found := {
         name
         for name in left
         if any(
-            seen_by(each, tests) or dotted(each) in set(REASONS[PARTS]) - left
+            mirror_of(each) in tests or dotted(each) in set(REASONS[PARTS]) - left
             for each in above(files[name], modules)
         )
     }:

@@ -12,7 +12,7 @@ TESTS = {
     UNIT / "pipeline/test_root.py": frozenset({"slipway.pipeline.root"}),
     UNIT / "pipeline/runs/test_lock.py": frozenset({"slipway.pipeline.runs.lock", "slipway.pipeline.root"}),
     UNIT / "docs/test_site.py": frozenset(),
-    UNIT / "workloads/test_taxi_model.py": frozenset({"workloads.taxi.model", "counted"}),
+    UNIT / "workloads/taxi/test_model.py": frozenset({"workloads.taxi.model", "counted"}),
 }
 MODULES = {
     Path("pipeline/runs/run.py"): frozenset({"slipway.pipeline.runs.lock", "slipway.pipeline.runs.untested"}),
@@ -31,11 +31,11 @@ def chosen_for(*files, named=None):
         ("tests/unit/docs/test_site.py", ["test_site.py"]),
         ("pipeline/runs/lock.py", ["test_lock.py"]),
         ("pipeline/root.py", ["test_root.py", "test_lock.py"]),
-        ("workloads/taxi/model.py", ["test_taxi_model.py"]),
+        ("workloads/taxi/model.py", ["test_model.py"]),
         ("pipeline/runs/untested.py", ["test_lock.py"]),  # as lock.py imports it
         ("tests/unit/pipeline/runs/conftest.py", ["test_lock.py"]),
         ("tests/unit/pipeline/conftest.py", ["test_root.py", "test_lock.py"]),
-        ("tests/support/counted.py", ["test_taxi_model.py"]),
+        ("tests/support/counted.py", ["test_model.py"]),
         ("docs/serving.md", ["test_site.py"]),
         ("README.md", ["test_site.py"]),
         ("tests/unit/docs/test_that_was_removed.py", []),

@@ -5,14 +5,11 @@ import gzip
 import random
 import string
 
-import numpy as np
 import pytest
-from counted import lines_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slipway.components.errors import ComponentError
-from slipway.components.ingest import csv_record_blocks as csv_records
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.header_names import INDEX
@@ -239,33 +236,6 @@ def test_quote_that_never_closes_in_a_large_file_costs_no_memory_for_the_rest(in
     assert grown_mb < 120
     assert found.report.tally.rows_out == {"all": 1_500_000}
     assert [(r["line"], r["reason"]) for r in found.rejects] == [(2, "broken quotes")]
-
-
-@pytest.mark.parametrize("bad", ["{i},bad,{i}", '{i},"never closed'])
-def test_work_for_bad_rows_grows_with_their_number_and_not_with_its_square(ingest, write, monkeypatch, bad):
-    looked_at = []
-    records = csv_records._Marks.records
-    monkeypatch.setattr(
-        csv_records._Marks,
-        "records",
-        lambda self, data, *given, **named: (
-            looked_at.append(len(data)) or records(self, data, *given, **named)
-        ),
-    )
-
-    def work(rows):
-        path = write("a,b\n" + "".join(f"{bad.format(i=i)}\n" for i in range(rows)))
-        looked_at.clear()
-        lines = lines_run(lambda: ingest(path))
-        return lines, sum(looked_at)
-
-    few, many = work(500), work(2000)
-    print(few, many)
-    assert many[0] < 4.2 * few[0]
-    assert many[1] < 4.5 * few[1]
-    # The line of a place is looked up among the newlines; the bytes before it are not counted through.
-    found = csv_records.Records(b"", *2 * [np.arange(0)], 0, line=7, newlines=np.array([3, 9]))
-    assert [found.line_of(start) for start in (0, 4, 10)] == [7, 8, 9]
 
 
 def test_quote_inside_an_unquoted_field_is_a_letter(ingest, write):

@@ -7,23 +7,11 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.ingest import json_lines
 from slipway.components.ingest.blocks import FileError, InputFile
-from slipway.components.ingest.csv_heads import check_csv
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.typed_rows import example_rows
 
 ALL = {"split": {"all": 1}}
-
-
-class Name(str):
-    """A name that counts how often it is compared."""
-
-    compared = 0
-    __hash__ = str.__hash__
-
-    def __eq__(self, other):
-        Name.compared += 1
-        return str.__eq__(self, other)
 
 
 def test_csv_of_more_columns_than_the_limit_is_refused_with_the_key_that_raises_it(ingest, write):
@@ -81,31 +69,3 @@ def test_many_keys_are_read_some_rows_at_a_time_and_rows_keep_their_numbers(writ
         number for found in example_rows(file, options, columns, known={}) for number, _ in found.rejects
     ]
     assert rejected == [5, 23]
-
-
-def test_column_that_no_line_of_a_block_has_is_not_looked_for_line_by_line(write, monkeypatch):
-    lines = [json.dumps({f"k{line // 10}": 1}) for line in range(300)]
-    file = InputFile("in.jsonl", write("\n".join(lines), "in.jsonl"))
-    options = Options(format="jsonl", block_bytes=120)
-    looked = []
-    array = json_lines._array
-    monkeypatch.setattr(json_lines, "_array", lambda *args: looked.append(args) or array(*args))
-    blocks = list(json_lines.read(file, options, json_lines.infer(file, options, {})))
-    assert len(blocks) >= 20
-    assert len(looked) <= 3 * len(blocks)  # not 30 for each
-
-
-def test_names_of_a_header_are_not_compared_each_with_each(monkeypatch):
-    names = tuple(Name(f"c{index}") for index in range(2000))
-    Name.compared = 0
-    assert Options(columns=names).chosen(names, file="in.csv") == names
-    assert Name.compared <= 10_000
-
-
-def test_header_of_many_columns_is_checked_and_a_repeated_name_found(write):
-    names = [f"c{index}" for index in range(20_000)]
-    path = write(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
-    assert len(check_csv([path], label="c19999")) == 20_000
-    path = write(",".join([*names, "c7"]) + "\n" + ",".join("1" for _ in [*names, 1]) + "\n")
-    with pytest.raises(ComponentError, match=r"two columns are named 'c7' \(8 and 20001\)"):
-        check_csv([path], label="c0")

@@ -46,7 +46,3 @@ def test_values_of_rows_are_missing_by_the_same_rule():
     assert [name for name, value in row.items() if value is not None] == ["e", "f", "h"]
     MissingValues.of(Options(format="jsonl", null_values=("x",))).remove_from([row])
     assert row["h"] == "x"
-
-
-def test_rule_of_another_format_is_no_setting_of_an_ingest():
-    assert "trained_as" not in AS_IN_A_CSV.to_json()

@@ -1,16 +1,19 @@
-"""Which split a row belongs to, rule by rule; test_rules.py has what comes of it in whole files."""
+"""Which split a row belongs to: rule by rule, and what comes of it in whole files."""
 
+import hashlib
 import math
 import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.options import Options
-from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, split_rule
+from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, buckets, split_rule
 
 COLUMNS = {"user": ColumnType.TEXT, "n": ColumnType.INT, "x": ColumnType.FLOAT}
 
@@ -185,3 +188,136 @@ def test_text_of_another_form_than_the_start_s_cannot_be_compared_with_it(start,
     lists = pa.array([[b"2024-01-01"], [], None, [others[0].encode()]], pa.large_list(pa.large_binary()))
     is_odd = not "2024-01-01".startswith(start[:6])
     assert rule.unfit(lists)[f"not a time like {start}"].tolist() == [is_odd, False, False, True]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=20), min_size=1), st.integers(1, 2**31))
+def test_bucket_is_the_hash_as_a_number_modulo_the_total(records, total):
+    digests = [hashlib.sha256(record).digest() for record in records]
+    expected = [int.from_bytes(digest, "big") % total for digest in digests]
+    assert buckets(digests, total).tolist() == expected
+
+
+def test_rows_stay_in_their_splits_from_version_to_version(ingest, write):
+    found = ingest(write("a\n" + "".join(f"{i}\n" for i in range(12))), split={"train": 2, "eval": 1})
+    assert [row["a"][0] for row in found.splits["eval"]] == SPLIT_OF_TWELVE
+
+
+# By TFX's rule: sha256 of each serialised Example modulo 3 is 2.
+SPLIT_OF_TWELVE = [
+    i
+    for i in range(12)
+    if int(hashlib.sha256(b"\n\x0c\n\n\n\x01a\x12\x05\x1a\x03\n\x01" + bytes([i])).hexdigest(), 16) % 3 == 2
+]
+
+
+def test_a_user_is_in_one_split_only(ingest, write):
+    text = "user,n\n" + "".join(f"u{i % 20},{i}\n" for i in range(400)) + ",1\n,2\n"
+    found = ingest(write(text), split_by={"key": "user"}, split={"train": 1, "eval": 1})
+    users = [{tuple(row["user"]) for row in rows} for rows in found.splits.values()]
+    assert users[0]
+    assert users[1]
+    assert not users[0] & users[1]
+    assert len(found.rows) == 402
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [({"train": None, "eval": 5}, (5, 4)), ({"eval": 8, "train": None, "test": 3}, (3, 1, 5))],
+)
+def test_each_split_begins_at_its_time(ingest, write, starts, expected):
+    text = "t\n" + "".join(f"{i}\n" for i in range(9))
+    found = ingest(write(text + '""\n'), split_by={"time": "t", "starts": starts})
+    sizes = [len(found.splits[name]) for name in ("train", "eval", "test") if name in starts]
+    assert sizes == list(expected)
+    assert found.reasons == ["no value to split by"]
+
+
+COARSE = "sex,age\n" + "f,30\nm,30\nf,9\n" * 200
+
+
+def test_equal_rows_are_dealt_to_the_splits_as_others_are_where_the_place_decides(ingest, write):
+    by_content = ingest(write(COARSE))
+    assert {len(rows) % 200 for rows in by_content.splits.values()} == {0}
+    by_place = ingest(write(COARSE), split_by={"row": True})
+    assert len(by_place.splits["train"]) == pytest.approx(400, abs=40)
+    assert {tuple(row["sex"]) for row in by_place.splits["eval"]} == {(b"f",), (b"m",)}
+
+
+def test_a_place_is_the_file_s_name_and_the_row_s_number_in_it(ingest, tmp_path):
+    def ages(folder, text):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "people.csv").write_text(text, encoding="utf-8")
+        found = ingest(tmp_path / folder / "people.csv", split_by={"row": True}, max_bad_share=1.0)
+        return {name: [row["n"][0] for row in rows] for name, rows in found.splits.items()}
+
+    rows = [f"{n}" for n in range(12)]
+    digests = [hashlib.sha256(f"people.csv:{n}".encode()).digest() for n in range(12)]
+    expected = [n for n, digest in enumerate(digests) if int.from_bytes(digest, "big") % 3 == 2]
+    first = ages("a", "\n".join(["n", *rows]) + "\n")
+    assert first["eval"] == expected
+    appended = ages("b", "\n".join(["n", *rows, "12", "13"]) + "\n")
+    assert [n for n in appended["eval"] if n < 12] == expected
+    # A row that cannot be read keeps its number: mending it moves no other.
+    broken = ages("c", "\n".join(["n", *rows[:5], "5,x", *rows[6:]]) + "\n")
+    assert broken["eval"] == [n for n in expected if n != 5]
+
+
+def test_a_column_that_decides_over_the_split_need_be_no_feature(ingest, write):
+    text = "id,n\n" + "".join(f"u{i % 20},{i % 2}\n" for i in range(400))
+    found = ingest(write(text), columns=("n",), split_by={"key": "id"})
+    assert {tuple(row) for row in found.rows} == {("n",)}
+    whole = ingest(write(text), split_by={"key": "id"})
+    sizes = [{name: len(rows) for name, rows in each.splits.items()} for each in (found, whole)]
+    assert sizes[0] == sizes[1]
+    starts = {"train": None, "eval": "u15"}
+    in_time = ingest(write(text), columns=("n",), split_by={"time": "id", "starts": starts})
+    assert {tuple(row) for row in in_time.rows} == {("n",)}
+
+
+@pytest.mark.parametrize(
+    ("split_by", "message"),
+    [
+        ({"key": "b"}, "names the column 'b', which is not there"),
+        ({"key": "x"}, r"row 1 of in\.csv has 1\.5 in column 'x', a fraction"),
+        ({"time": "a", "starts": {"train": None, "eval": "2024"}}, "'2024' cannot be compared with 'a'"),
+    ],
+)
+def test_column_that_cannot_decide_is_refused(ingest, write, split_by, message):
+    with pytest.raises(ComponentError, match=message):
+        ingest(write("a,x\n1,1.5\n"), split_by=split_by)
+
+
+def test_row_whose_time_is_of_another_form_is_in_no_split(ingest, write):
+    days = ["2024-01-05", "2024-02-05", "2024-1-5", "3/4/2021", "unknown"]
+    text = "day,n\n" + "".join(f"{day},{n}\n" for n, day in enumerate(days))
+    starts = {"train": None, "eval": "2024-01-20"}
+    found = ingest(write(text), split_by={"time": "day", "starts": starts})
+    assert {split: [row["n"] for row in rows] for split, rows in found.splits.items()} == {
+        "train": [[0]],
+        "eval": [[1]],
+    }
+    assert [(each["reason"], each["column"], each["line"]) for each in found.rejects] == [
+        ("not a time like 2024-01-20", "day", line) for line in (4, 5, 6)
+    ]
+
+
+def test_number_that_is_none_is_neither_a_time_nor_a_label(ingest, write):
+    text = "t,y\n1.5,0.5\nnan,0.5\n7.5,nan\n8.5,1.5\n"
+    found = ingest(
+        write(text),
+        split_by={"time": "t", "starts": {"train": None, "eval": 5}},
+        label="y",
+        unlabelled_rows="leave_out",
+    )
+    assert {split: [row["t"] for row in rows] for split, rows in found.splits.items()} == {
+        "train": [[1.5]],
+        "eval": [[8.5]],
+    }
+    assert (found.reasons, found.report.tally.unlabelled) == (["no value to split by"], 1)
+
+
+def test_empty_list_is_no_label(ingest, write):
+    lines = '{"n": 1, "y": [1]}\n{"n": 2, "y": null}\n{"n": 3}\n{"n": 4, "y": []}\n{"n": 5, "y": 0}\n'
+    found = ingest(write(lines, "in.jsonl"), format="jsonl", label="y", unlabelled_rows="leave_out")
+    assert sorted(row["n"] for row in found.rows) == [[1], [5]]
+    assert found.report.tally.unlabelled == 3

@@ -7,7 +7,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.trainer import pretrained
 from slipway.components.trainer.pretrained import local_file
-from slipway.components.trainer.settings.pretrained import is_remote, sha256_of
+from slipway.components.trainer.settings.pretrained import sha256_of
 
 
 @pytest.fixture
@@ -21,11 +21,6 @@ def weights(tmp_path, monkeypatch):
 def test_file_of_the_project_is_checked_and_used_where_it_is(weights, tmp_path):
     assert local_file(weights, folder=tmp_path / "job") == tmp_path / "before.h5"
     assert local_file(None, folder=tmp_path) is None
-
-
-def test_an_address_is_distinguished_from_a_path():
-    assert is_remote("gs://b/w.h5")
-    assert not is_remote("weights/w.h5")
 
 
 def test_another_content_or_no_file_is_refused_in_words(weights, tmp_path):

@@ -1,10 +1,8 @@
 """The commands around pushed versions: list, check, go back, thin out."""
 
-import hashlib
 import os
 import subprocess
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -21,14 +19,12 @@ from slipway.components.pusher.versions import Published
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands import versions as rolling_back
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
-from slipway.pipeline.commands.verify import Verified, verify, verify_all
 from slipway.pipeline.commands.versions import Version, pushed_version, rollback, versions, versions_text
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.lock import alone, working
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.wiring.pushed_versions import trust_in
 
 NAMES = ("a", "b", "c")
 
@@ -353,27 +349,6 @@ def test_removal_that_is_cut_short_leaves_no_half_version(base, pushed, monkeypa
     assert not list(base.glob(".staging-*"))
 
 
-def test_rollback_signs_anew_where_versions_are_signed(config, output, base, pushed, key_files):
-    private, public = key_files()
-    pushed("a", "b")
-    push = config.push.model_copy(update={"verify_key": str(public)})
-    with pytest.raises(UsageError, match=r"without push\.sign has no signature"):
-        rollback(config.model_copy(update={"push": push}), output, to=None)
-    push = push.model_copy(update={"sign": SignConfig(key=str(private))})
-    with pytest.raises(UsageError, match="is not used: it is not signed"):
-        rollback(config.model_copy(update={"push": push}), output, to=None)
-    push = push.model_copy(update={"verify_key": None})
-    done = rollback(config.model_copy(update={"push": push}), output, to=None)
-    [found] = verify(done.published.address, trust_in(str(public)))
-    assert (found.problem, found.is_trusted) == ("", True)
-    [unasked] = verify(done.published.address)
-    assert unasked.signed_by == found.signed_by == hashlib.sha256(public.read_bytes()).hexdigest()
-    assert unasked.line().endswith(
-        f"signed with the key {found.signed_by[:16]}, not verified: no --verify-key"
-    )
-    assert unasked.to_json()["signature_verified"] is False
-
-
 def test_rollback_repeats_what_was_checked_and_not_what_was_listed(
     config, output, base, pushed, key_files, monkeypatch
 ):
@@ -395,33 +370,3 @@ def test_rollback_repeats_what_was_checked_and_not_what_was_listed(
     config = config.model_copy(update={"push": config.push.model_copy(update=push)})
     done = rollback(config, output, to=signed.version)
     assert read_manifest(done.published.path).provenance["republished"]["version"] == first
-
-
-def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
-    first, second = pushed("a", "b")
-    assert list(verify(str(base))) == [Verified(f"{base}/{first}", ""), Verified(f"{base}/{second}", "")]
-    (base / str(first) / "saved_model.pb").write_text("A", encoding="utf-8")
-    [found] = verify(f"{base}/{first}/")
-    assert found.address == f"{base}/{first}"
-    assert found.problem == "saved_model.pb does not match its manifest.json"
-
-
-def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monkeypatch):
-    (version,) = pushed("a")
-    monkeypatch.chdir(base)
-    assert [each.problem for each in verify(str(version))] == [""]
-    assert [each.problem for each in verify(".")] == [""]
-
-
-def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError) as refused:
-        verify_all("nope", Path("taxi"), output, profile=None)
-    assert refused.value.message == (
-        f"verify nope: there is no workload of that name, and no folder {tmp_path / 'nope'}."
-    )
-
-
-def test_verify_where_no_version_is_is_wrong_usage(tmp_path):
-    with pytest.raises(UsageError, match="has no version"):
-        list(verify(str(tmp_path)))

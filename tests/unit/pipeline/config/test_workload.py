@@ -3,7 +3,6 @@
 # ruff: noqa: E501  (in the tables of messages, one mistake a line reads best)
 
 import difflib
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +16,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from slipway.components.model_gate.threshold_rules import Threshold
-from slipway.pipeline.config import WorkloadConfig, load_workload, read_assignments, settings_errors
-from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
+from slipway.pipeline.config import WorkloadConfig, load_workload, read_assignments
+from slipway.pipeline.config.json_schema import workload_schema
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.pushed_versions import endpoint_settings
 
@@ -367,19 +366,6 @@ def test_address_of_a_webhook_is_not_repeated_wherever_it_is_pasted(lines_of, se
 def test_long_value_with_many_colons_is_refused_and_not_searched_for_a_password_forever(lines_of):
     [line] = lines_of(MINIMAL + f"notify: {'59:' * 300_000}59\n")
     assert "notify" in line
-
-
-def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch):
-
-    asked, original = [], settings_errors._unknown_key
-    monkeypatch.setattr(
-        settings_errors, "_unknown_key", lambda model, path: asked.append(path) or original(model, path)
-    )
-    lines = lines_of(MINIMAL + "".join(f"key_{number}: 1\n" for number in range(200)))
-    assert "200 problems" in lines[0]
-    assert [line for line in lines if "key_9:" in line]
-    assert lines[-1] == "and 190 more"
-    assert len(asked) == settings_errors.MAX_PROBLEMS
 
 
 def test_unknown_profile_is_reported_with_those_there_are(lines_of):
@@ -863,19 +849,6 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file(lines_of):
     ]
 
 
-@pytest.mark.parametrize("has_a_copy", [True, False])
-def test_hint_names_a_file_that_describes_the_keys(tmp_path, monkeypatch, has_a_copy):
-    monkeypatch.setattr(settings_errors, "PROJECT_ROOT", tmp_path)
-    (tmp_path / "schemas").mkdir()
-    if has_a_copy:
-        (tmp_path / "schemas/workload.schema.json").touch()
-    problem = settings_errors.Problem(path=("name",), words="missing", text="name: missing", line=1)
-    with pytest.raises(ConfigError) as raised:
-        settings_errors.raise_problems([problem], name="w.yaml")
-    named = raised.value.hint.removeprefix("every key is described in ")
-    assert named == ("schemas/workload.schema.json" if has_a_copy else str(SCHEMA_PATH))
-
-
 def test_at_most_ten_problems_are_listed(lines_of):
     lines = lines_of(MINIMAL + "".join(f"  wrong{i}: 1\n" for i in range(13)))
     assert (lines[0], len(lines), lines[-1]) == ("w.yaml: 13 problems", 12, "and 3 more")
@@ -983,35 +956,6 @@ def test_search_that_the_tuner_would_refuse_is_refused_where_it_is_written(entry
 # The schema for editors.
 
 
-def test_schema_file_is_current():
-    assert SCHEMA_PATH.read_text(encoding="utf-8") == schema_text(), (
-        "run: python -m slipway.pipeline.config.json_schema"
-    )
-
-
-def test_every_key_has_a_description_of_one_sentence():
-    schema = workload_schema()
-
-    def described(part):
-        for key, each in part.get("properties", {}).items():
-            of_model = schema["$defs"].get(each.get("$ref", "").rpartition("/")[2], {})
-            yield key, each.get("description") or of_model.get("description", "")
-
-    keys = [pair for part in (schema, *schema["$defs"].values()) for pair in described(part)]
-    assert len(keys) > 30
-    assert [key for key, text in keys if not text.endswith(".")] == []
-
-
-def test_profile_in_the_schema_requires_nothing_and_has_no_name():
-    definitions = workload_schema()["$defs"]
-    profile = definitions["Profile"]
-    assert set(profile["properties"]) == set(workload_schema()["properties"]) - {"name", "profiles"}
-    assert profile["properties"]["train"]["$ref"] == "#/$defs/TrainConfigInProfile"
-    assert "required" not in json.dumps(
-        [each for name, each in definitions.items() if name.endswith("InProfile")]
-    )
-
-
 @pytest.fixture(scope="module")
 def complaints():
     """What the schema says about a workload file's text."""
@@ -1039,12 +983,6 @@ def test_workload_of_the_taxi_passes_the_schema(complaints):
 def test_schema_refuses_what_the_loader_refuses(complaints, addition):
     assert complaints(MINIMAL) == []
     assert complaints(MINIMAL + addition) != []
-
-
-def test_first_line_of_the_taxi_workload_leads_an_editor_to_the_schema():
-    first = (ROOT / TAXI).read_text(encoding="utf-8").splitlines()[0]
-    path = first.removeprefix("# yaml-language-server: $schema=")
-    assert (ROOT / TAXI).parent.joinpath(path).resolve() == SCHEMA_PATH
 
 
 # What it costs.

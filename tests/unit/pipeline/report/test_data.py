@@ -5,7 +5,7 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from slipway.components.data_gate.protos import split_statistics
 from slipway.pipeline.report.data import data, shown_splits
-from slipway.pipeline.report.feature_histograms import features, number_words
+from slipway.pipeline.report.feature_histograms import features
 from slipway.pipeline.report.page import _environment as page_environment
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
@@ -97,12 +97,6 @@ def test_many_whole_numbers_fall_into_ranges_of_equally_many():
     assert found.labels[:2] == ("0 to 8", "9 to 17")
     assert found.splits[0].shares[:-1] == pytest.approx([0.09] * 11)
     assert sum(found.splits[0].shares) == pytest.approx(1)
-
-
-def test_large_numbers_close_together_are_distinguished():
-    assert number_words([17_030_000_100, 17_030_000_200]) == ("17030000100", "17030000200")
-    assert number_words([0.0, 1.0]) == ("0", "1")
-    assert number_words([1_703_132_040]) == ("1703132040",)
 
 
 def test_a_long_tail_does_not_put_all_values_into_one_bar():

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from slipway.pipeline.report.model import model, serving, slices, without_bounds
-from slipway.pipeline.report.page_head import metric_facts
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
@@ -57,14 +56,6 @@ def test_metrics_whose_bounds_are_not_known_are_named():
     assert without_bounds(found, {"overall": {}}) == ()
 
 
-def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():
-    metrics = {"auc": 0.9, "mine": 2.0, "example_count": 1000.0}
-    facts = metric_facts(metrics, {"auc": 0.8}, {"auc": (0.88, 0.92)}, effective_rows=312.4)
-
-    assert [fact.interval for fact in facts] == ["[0.88, 0.92]", "", ""]
-    assert facts[-1].note == "worth 312 by their weights"
-
-
 def test_one_slice_alone_needs_no_table():
     assert slices({"overall": {"auc": 0.9}}, ["auc"]) is None
 
@@ -75,27 +66,6 @@ def test_many_slices_are_cut_and_counted():
     table = slices(found, ["auc"])
 
     assert (table.rows[0][0], len(table.rows), table.left_out) == ("a=0", 300, 700)
-
-
-def test_a_change_is_called_better_by_the_direction_of_its_metric():
-    facts = metric_facts(
-        {"auc": 0.9, "binary_crossentropy": 0.4, "mine": 2.0, "example_count": 10.0},
-        {"auc": 0.8, "binary_crossentropy": 0.3, "mine": 1.0},
-    )
-
-    assert [(fact.name, fact.is_better) for fact in facts] == [
-        ("auc", True),
-        ("binary_crossentropy", False),
-        ("mine", None),
-        ("rows evaluated", None),
-    ]
-    assert facts[0].note == "+0.1 from the last blessed model"
-
-
-def test_without_a_blessed_model_there_is_no_change():
-    (fact,) = metric_facts({"auc": 0.9}, {})
-
-    assert (fact.note, fact.is_better) == ("no blessed model to compare with", None)
 
 
 def test_answers_that_are_infinitely_far_apart_are_told():

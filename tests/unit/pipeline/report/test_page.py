@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands import report as pages
-from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.report.page import write_page
 from slipway.pipeline.report.page_head import head
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
@@ -254,21 +252,6 @@ def test_the_page_is_written_whole_or_not_at_all(report_run, tmp_path, monkeypat
 
     assert path.read_bytes() == before
     assert list(path.parent.glob("*report.html*")) == [path]
-
-
-def test_a_place_that_cannot_be_written_is_named_with_a_remedy(report_run, tmp_path):
-    report_run()
-
-    with pytest.raises(PipelineError, match=r"gone/.*x\.html.*\n?.*-o FILE"):
-        pages.report(None, tmp_path, index=False, path=tmp_path / "gone" / "x.html")
-
-
-def test_the_index_is_of_all_runs_and_takes_no_name(report_run, tmp_path):
-    record = report_run()
-
-    with pytest.raises(UsageError, match="name none"):
-        pages.report(record.run_id, tmp_path, index=True, path=None)
-    assert pages.report(None, tmp_path, index=True, path=None) == tmp_path / "report.html"
 
 
 def test_style_and_script_are_the_ones_the_policy_names(report_run, tmp_path):

@@ -3,8 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.report.lineage import lineage
 from slipway.pipeline.report.training import curves, training
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
@@ -72,26 +70,6 @@ def test_the_files_of_the_trainer_and_the_tuner_are_read(trained):
 
 def test_a_run_without_training_tells_nothing(tmp_path):
     assert training(History(tmp_path).new_run("taxi")) is None
-
-
-def test_lineage_tells_data_code_and_versions_apart(trained):
-    parts = {
-        "code:workloads/a.py": "c1",
-        "code:pipeline/dag.py": "c2",
-        "data:a.csv": "d",
-        "stack:tfx": "1.21",
-    }
-    found = lineage(trained, {"Trainer": Fingerprint(parts)})
-
-    assert found.data == (("a.csv", "d"),)
-    assert found.code == (("workloads/a.py", "c1"),)
-    assert (found.code_files, found.stack) == (2, (("tfx", "1.21"),))
-    changed = lineage(trained, {"Trainer": Fingerprint(parts | {"code:pipeline/dag.py": "c3"})})
-    assert changed.code_digest != found.code_digest
-
-
-def test_a_run_that_ended_before_its_plan_has_no_lineage(trained):
-    assert lineage(trained, {}) is None
 
 
 def test_what_device_and_processor_were_used_is_reported(trained):

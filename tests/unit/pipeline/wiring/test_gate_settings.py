@@ -3,7 +3,6 @@
 import pytest
 
 from slipway.components.parameters import from_parameter
-from slipway.pipeline.config.data_gate import DataGateConfig, reference_folder, span_of
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.wiring.gate_settings import (
     class_names,
@@ -12,22 +11,6 @@ from slipway.pipeline.wiring.gate_settings import (
     reference_models_settings,
     tasks,
 )
-
-
-@pytest.mark.parametrize(
-    ("reference", "span", "folder"),
-    [
-        ("last_blessed", None, ""),
-        ("last_passed", None, ""),
-        ("none", None, ""),
-        ("span 12", 12, ""),
-        ("span twelve", None, "span twelve"),
-        ("statistics/2016", None, "statistics/2016"),
-    ],
-)
-def test_reference_is_a_name_a_span_or_a_folder(reference, span, folder):
-    config = DataGateConfig(reference=reference)
-    assert (span_of(config.reference), reference_folder(config.reference)) == (span, folder)
 
 
 def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):

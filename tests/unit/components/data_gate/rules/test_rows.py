@@ -7,6 +7,7 @@ from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.rows import (
     QuarantineSummary,
     find_bad_rows,
+    find_conversion_notes,
     find_duplicates,
     find_row_counts,
 )
@@ -176,4 +177,14 @@ def test_bad_rows_are_reported_whole():
             key="data_gate.max_bad_share",
             remedy="correct these rows, or raise data_gate.max_bad_share",
         )
+    ]
+
+
+def test_each_column_is_reported_once_and_stops_nothing():
+    quarantine = QuarantineSummary(notes={"phone": "5 values with + in front", "x": "1 value read as 0"})
+    assert list(find_conversion_notes(quarantine)) == [
+        Finding(
+            rule="read otherwise", feature="phone", splits=(), what="5 values with + in front", stops=False
+        ),
+        Finding(rule="read otherwise", feature="x", splits=(), what="1 value read as 0", stops=False),
     ]

@@ -91,20 +91,6 @@ def test_best_epoch_s_weights_are_averaged_as_those_of_a_last_one(tmp_path, opti
     np.testing.assert_array_equal(best, last)
 
 
-def test_model_whose_loss_is_scaled_is_restored_a_second_time():
-    import keras
-
-    from slipway.components.trainer.loop.model_state import restore, snapshot
-
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile(scaled(), "mse")
-    model.optimizer.build(model.trainable_variables)
-    state = snapshot(model)
-    for _ in range(2):  # at its beginning, and to take the best epoch's weights at its end
-        restore(model, state)
-    assert len(snapshot(model)) == len(state)
-
-
 def one_output():
     import keras
 

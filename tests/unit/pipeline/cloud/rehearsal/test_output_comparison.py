@@ -11,7 +11,6 @@ import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 
 from slipway.components.ingest.tfrecord import frame
-from slipway.pipeline.cloud.rehearsal.example_rows import Row, row_of
 from slipway.pipeline.cloud.rehearsal.output_comparison import METRICS_TOLERANCE, compare_outputs
 
 
@@ -93,13 +92,6 @@ def example(**features):
         for name, value in features.items()
     ]
     return message((1, message(*((1, entry) for entry in entries))))
-
-
-def test_hand_written_examples_are_what_tensorflow_s_schema_reads():
-    row = row_of(example(fare=1.5, big_tip=1, company=b"Flash"))
-    assert row.floats == (1.5,)
-    assert row.exact.startswith(b"['big_tip', 'int64_list', [1], 'company'"), "by name"
-    assert row_of(b"no example") == Row(b"no example", ())
 
 
 def test_order_of_features_and_rounding_mean_nothing(differences):

@@ -11,8 +11,6 @@ import pytest
 
 from slipway.pipeline.commands.gc import collect as collecting
 from slipway.pipeline.commands.gc.collect import collect
-from slipway.pipeline.commands.gc.kept_runs import kept_runs
-from slipway.pipeline.commands.gc.removals import Cleanup, Removal
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.resolver_keys import baseline_key
@@ -700,26 +698,3 @@ def test_compiled_graphs_and_digests_stay_in_the_cache(folder):
         "graph-abc.json",
         "digests.json",
     }
-
-
-def test_reasons_are_reported_in_the_order_of_the_runs():
-    runs = [RunRecord(str(i), "taxi", pushed={"version": "1", "path": f"/s/{i}"}) for i in range(3)]
-    kept = kept_runs(runs, keep=1, exists=lambda path: path == "/s/2")
-    assert list(kept.items()) == [("0", "among the newest"), ("2", "pushed version 2")]
-
-
-def test_blessed_runs_whose_nodes_have_no_keys_are_kept_as_baselines():
-    runs = [RunRecord(run_id=name, workload="taxi") for name in ("2", "1", "0")]
-    runs[1].blessed = runs[2].blessed = True
-    kept = kept_runs(runs, keep=1, exists=lambda path: False)
-    assert kept == {"2": "among the newest", "1": "made a baseline", "0": "made a baseline"}
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "text"), [(1, "1 B"), (999, "999 B"), (4_100_000, "4.1 MB"), (2.5e12, "2.5 TB")]
-)
-def test_sizes_have_units(tmp_path, size_bytes, text):
-    cleanup = Cleanup(
-        tmp_path, (Removal("run", tmp_path / "runs" / "r", size_bytes),), {"a": "b"}, is_done=True
-    )
-    assert cleanup.text() == f"Removed 1 run: {text}. Kept: 1 run."

@@ -1,6 +1,10 @@
 """CSV: quotes that stand where none should be cost the rows that they may belong to, and make none."""
 
+import numpy as np
 import pytest
+from counted import lines_run
+
+from slipway.components.ingest import csv_record_blocks as csv_records
 
 ALL = {"split": {"all": 1}}
 
@@ -62,3 +66,30 @@ def test_lines_that_end_with_two_returns_are_whole(ingest, write, block_bytes):
     rows, rejects = _read(ingest, write, "a,b\r\r\n1,x\r\r\n2,y\r\r\n", block_bytes=block_bytes)
     assert rows == [(1, b"x"), (2, b"y")]
     assert rejects == []
+
+
+@pytest.mark.parametrize("bad", ["{i},bad,{i}", '{i},"never closed'])
+def test_work_for_bad_rows_grows_with_their_number_and_not_with_its_square(ingest, write, monkeypatch, bad):
+    looked_at = []
+    records = csv_records._Marks.records
+    monkeypatch.setattr(
+        csv_records._Marks,
+        "records",
+        lambda self, data, *given, **named: (
+            looked_at.append(len(data)) or records(self, data, *given, **named)
+        ),
+    )
+
+    def work(rows):
+        path = write("a,b\n" + "".join(f"{bad.format(i=i)}\n" for i in range(rows)))
+        looked_at.clear()
+        lines = lines_run(lambda: ingest(path))
+        return lines, sum(looked_at)
+
+    few, many = work(500), work(2000)
+    print(few, many)
+    assert many[0] < 4.2 * few[0]
+    assert many[1] < 4.5 * few[1]
+    # The line of a place is looked up among the newlines; the bytes before it are not counted through.
+    found = csv_records.Records(b"", *2 * [np.arange(0)], 0, line=7, newlines=np.array([3, 9]))
+    assert [found.line_of(start) for start in (0, 4, 10)] == [7, 8, 9]

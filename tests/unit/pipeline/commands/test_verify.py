@@ -1,0 +1,110 @@
+"""`verify`: whether published versions are what was pushed."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from slipway.components.pusher.publish_to_folder import publish
+from slipway.pipeline.commands.verify import Verified, verify, verify_all
+from slipway.pipeline.commands.versions import rollback
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.push import SignConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring.pushed_versions import trust_in
+
+
+@pytest.fixture
+def base(tmp_path):
+    return tmp_path / "output/serving/toy"
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "output"
+
+
+@pytest.fixture
+def config():
+    return make_config()
+
+
+def make_config(**push):
+    return WorkloadConfig.model_validate(
+        {
+            "name": "toy",
+            "data": {"source": "x.csv", "label": "y"},
+            "transform": {"preprocessing_fn": "w.f.g"},
+            "train": {"model": "w.m.b"},
+            "push": push,
+        }
+    )
+
+
+@pytest.fixture
+def pushed(tmp_path, base):
+    """Pushes models by name; returns their versions."""
+
+    def call(*names):
+        found = []
+        for name in names:
+            folder = tmp_path / "models" / name
+            (folder / "variables").mkdir(parents=True, exist_ok=True)
+            (folder / "saved_model.pb").write_text(name, encoding="utf-8")
+            (folder / "variables/variables.index").write_text(name * 9, encoding="utf-8")
+            provenance = {"workload": "toy", "metrics": {"auc": 0.9}, "pushed_at": f"at {name}"}
+            found.append(publish(folder, base=base, provenance=provenance).version)
+        return found
+
+    return call
+
+
+def test_rollback_signs_anew_where_versions_are_signed(config, output, base, pushed, key_files):
+    private, public = key_files()
+    pushed("a", "b")
+    push = config.push.model_copy(update={"verify_key": str(public)})
+    with pytest.raises(UsageError, match=r"without push\.sign has no signature"):
+        rollback(config.model_copy(update={"push": push}), output, to=None)
+    push = push.model_copy(update={"sign": SignConfig(key=str(private))})
+    with pytest.raises(UsageError, match="is not used: it is not signed"):
+        rollback(config.model_copy(update={"push": push}), output, to=None)
+    push = push.model_copy(update={"verify_key": None})
+    done = rollback(config.model_copy(update={"push": push}), output, to=None)
+    [found] = verify(done.published.address, trust_in(str(public)))
+    assert (found.problem, found.is_trusted) == ("", True)
+    [unasked] = verify(done.published.address)
+    assert unasked.signed_by == found.signed_by == hashlib.sha256(public.read_bytes()).hexdigest()
+    assert unasked.line().endswith(
+        f"signed with the key {found.signed_by[:16]}, not verified: no --verify-key"
+    )
+    assert unasked.to_json()["signature_verified"] is False
+
+
+def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
+    first, second = pushed("a", "b")
+    assert list(verify(str(base))) == [Verified(f"{base}/{first}", ""), Verified(f"{base}/{second}", "")]
+    (base / str(first) / "saved_model.pb").write_text("A", encoding="utf-8")
+    [found] = verify(f"{base}/{first}/")
+    assert found.address == f"{base}/{first}"
+    assert found.problem == "saved_model.pb does not match its manifest.json"
+
+
+def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monkeypatch):
+    (version,) = pushed("a")
+    monkeypatch.chdir(base)
+    assert [each.problem for each in verify(str(version))] == [""]
+    assert [each.problem for each in verify(".")] == [""]
+
+
+def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        verify_all("nope", Path("taxi"), output, profile=None)
+    assert refused.value.message == (
+        f"verify nope: there is no workload of that name, and no folder {tmp_path / 'nope'}."
+    )
+
+
+def test_verify_where_no_version_is_is_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="has no version"):
+        list(verify(str(tmp_path)))

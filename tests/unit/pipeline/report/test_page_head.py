@@ -1,0 +1,32 @@
+"""The top of a run's page."""
+
+from slipway.pipeline.report.page_head import metric_facts
+
+
+def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():
+    metrics = {"auc": 0.9, "mine": 2.0, "example_count": 1000.0}
+    facts = metric_facts(metrics, {"auc": 0.8}, {"auc": (0.88, 0.92)}, effective_rows=312.4)
+
+    assert [fact.interval for fact in facts] == ["[0.88, 0.92]", "", ""]
+    assert facts[-1].note == "worth 312 by their weights"
+
+
+def test_a_change_is_called_better_by_the_direction_of_its_metric():
+    facts = metric_facts(
+        {"auc": 0.9, "binary_crossentropy": 0.4, "mine": 2.0, "example_count": 10.0},
+        {"auc": 0.8, "binary_crossentropy": 0.3, "mine": 1.0},
+    )
+
+    assert [(fact.name, fact.is_better) for fact in facts] == [
+        ("auc", True),
+        ("binary_crossentropy", False),
+        ("mine", None),
+        ("rows evaluated", None),
+    ]
+    assert facts[0].note == "+0.1 from the last blessed model"
+
+
+def test_without_a_blessed_model_there_is_no_change():
+    (fact,) = metric_facts({"auc": 0.9}, {})
+
+    assert (fact.note, fact.is_better) == ("no blessed model to compare with", None)
