@@ -19,7 +19,6 @@ from slipway.components.model_gate.threshold_rules import Threshold
 from slipway.pipeline.config import WorkloadConfig, load_workload, read_assignments
 from slipway.pipeline.config.json_schema import workload_schema
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.pushed_versions import endpoint_settings
 
 ROOT = Path(__file__).resolve().parents[4]
 TAXI = Path("workloads/taxi/workload.yaml")
@@ -1030,20 +1029,6 @@ IN_BUCKET = "push.destination=gs://bucket/taxi"
 def test_endpoint_that_cannot_be_deployed_to_is_refused_with_what_it_needs(sets, words):
     with pytest.raises(ConfigError, match=words):
         load_workload(TAXI, sets=read_assignments(sets), root=ROOT)
-
-
-def test_endpoint_is_in_the_project_and_region_of_the_cloud():
-    place = "cloud.vertex={project: p, region: europe-west4}"
-    config = load_workload(TAXI, sets=read_assignments([ENDPOINT, IN_BUCKET, place]), root=ROOT)
-    settings = endpoint_settings(config)
-    assert (settings.endpoint, settings.traffic) == ("projects/p/locations/europe-west4/endpoints/taxi", 100)
-    assert settings.url == "https://europe-west4-aiplatform.googleapis.com"
-    assert settings.encryption_key == ""
-    key = "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"
-    sets = [ENDPOINT, IN_BUCKET, place, f"cloud.vertex.encryption_key={key}"]
-    config = load_workload(TAXI, sets=read_assignments(sets), root=ROOT)
-    assert endpoint_settings(config).encryption_key == key, "which is for everything that a run stores"
-    assert endpoint_settings(load_workload(TAXI, root=ROOT)) is None
 
 
 def test_no_tracker_may_be_written_as_null(load):
