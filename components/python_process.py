@@ -4,7 +4,6 @@ The engine's fork server has already imported TensorFlow and Keras, so a process
 sooner. Without it (another orchestrator or interpreter, a test) the module is started with `python -m`.
 """
 
-import atexit
 import contextlib
 import json
 import os
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, NoReturn, Protocol, TypedDict
+from typing import IO, Protocol, TypedDict
 
 # The socket to the fork server; the engine sets it in the processes of its nodes.
 fork_channel: socket.socket | None = None
@@ -67,25 +66,6 @@ def start_module(
         errors="replace",
         env=dict(environment),
     )
-
-
-def end_process(code: int) -> NoReturn:
-    """End this process as `sys.exit` does, but without tearing down its modules: 0.4 s after TensorFlow.
-
-    The threads of the user's code are waited for, unless they are daemons, and what it has registered with
-    `atexit` is called, such as what sends the last values to a tracker of experiments.
-
-    Args:
-        code: the exit code.
-    """
-    try:
-        threading._shutdown()  # type: ignore[attr-defined]  # what Python calls first; it has no public name
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):  # the reader is gone
-                stream.flush()
-    finally:
-        os._exit(code)
 
 
 def ending(code: int) -> str:

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 from slipway.components.accelerators import hide_accelerators
 from slipway.components.errors import ComponentError
-from slipway.components.python_process import end_process
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.evidence import Kind
 from slipway.components.trainer.devices.hosts import Hosts
@@ -105,7 +104,7 @@ def leave(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    end_process(code)
+    sys.exit(code)
 
 
 def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> str:

@@ -8,10 +8,12 @@ import contextlib
 import gc
 import importlib
 import json
+import logging
 import os
 import socket
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, NotRequired, TypedDict
@@ -120,6 +122,7 @@ def _become_module(request: _Request, descriptors: Sequence[int], *, group: int,
     code = 1
     try:
         atexit._clear()  # what the server has registered is the server's
+        atexit.register(logging.shutdown)
         join_group(group, parent=server)
         for target, descriptor in zip((1, 2), descriptors, strict=False):
             os.dup2(descriptor, target)
@@ -139,4 +142,21 @@ def _become_module(request: _Request, descriptors: Sequence[int], *, group: int,
     except BaseException:  # nothing may return into the server's loop
         traceback.print_exc()
     finally:
-        python_process.end_process(code)
+        _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End a fork in the order of `sys.exit`, but for the modules, which are the server's.
+
+    The threads of the user's code are waited for, unless they are daemons, and what it has registered with
+    `atexit` is called, such as what sends the last values to a tracker of experiments. What is left to the
+    end of objects is lost, such as the last lines of a file that was not closed.
+    """
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # what Python calls first; it has no public name
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # the reader is gone
+                stream.flush()
+    finally:
+        os._exit(code)

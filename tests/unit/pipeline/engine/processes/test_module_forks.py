@@ -8,10 +8,26 @@ import sys
 import pytest
 
 MODULE = """
-import atexit, os, sys, time
+import atexit, logging, os, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from logging.handlers import MemoryHandler
+
+def last(work_is_done):
+    work_is_done.wait()
+    print("the thread's last", file=sys.stderr)
 
 def main(arguments):
     atexit.register(lambda: print("registered by the module", file=sys.stderr))
+    if arguments[0] == "threads":
+        idle = ThreadPoolExecutor(1)
+        idle.submit(int).result()
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        work_is_done = threading.Event()
+        threading.Thread(target=last, args=[work_is_done]).start()
+        keeps = logging.getLogger("keeps")
+        keeps.addHandler(MemoryHandler(100, target=logging.StreamHandler()))
+        keeps.warning("kept until the end")
+        threading.Timer(0.05, work_is_done.set).start()
     print("group", os.getpgid(0), "argument", arguments[0], "variable", os.environ.get("COLOUR"))
     print("to the log", file=sys.stderr)
     if arguments[0] == "sleep":
@@ -145,6 +161,15 @@ def test_what_the_module_has_registered_is_called_at_its_end_but_not_the_servers
     log = node_saw(ends, "0")["log"]
     assert log.count("registered by the module") == 1
     assert log.count("registered by the server") == 1, "at the server's own end"
+
+
+def test_a_modules_threads_are_waited_for_unless_they_are_daemons_and_its_log_is_written(node_saw):
+    log = node_saw("threads", "0")["log"].splitlines()
+    assert [line for line in log if line in {"the thread's last", "registered by the module"}] == [
+        "the thread's last",
+        "registered by the module",
+    ]
+    assert "kept until the end" in log
 
 
 def test_module_that_raises_ends_with_code_1_and_its_traceback_in_the_log(node_saw):
