@@ -167,10 +167,10 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     if got is not None and got == got:
         low, high = bounds(name, got, at, CONFIDENCE, at.spreads.get(name))
     side, end, bound = ("above", "lower", low) if metric.better == "higher" else ("below", "upper", high)
-    is_equal = bound is not None and math.isclose(bound, value, rel_tol=_ROUNDING)
+    is_equal = got is not None and math.isclose(got, value, rel_tol=_ROUNDING)
     passed = bound is not None and not is_equal and metric.is_better(bound, than=value)
     note = ""
-    if got is not None and metric.is_better(got, than=value) and not passed:
+    if got is not None and not is_equal and metric.is_better(got, than=value) and not passed:
         note = f"its {end} bound is {bound:.4g} with {at.rows_in_words}; more rows in the eval split help"
     elif got == 0 and metric.class_name == "Accuracy":
         note = "it counts answers that are equal to the label; of probabilities name binary_accuracy"

@@ -56,10 +56,9 @@ def main(arguments: Sequence[str]) -> None:
     from slipway.components.trainer.devices.with_jax import leave
     from slipway.components.trainer.train import main as train
 
-    try:
-        leave(train(list(arguments)))
-    finally:
-        atexit._run_exitfuncs()
+    # A fork has nothing of what its server registered, which has imported JAX.
+    atexit.register(sys.modules["jax"]._src.api.clean_up)
+    leave(train(list(arguments)))
 
 
 def serve(line: int, parent: int) -> None:

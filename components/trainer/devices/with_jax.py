@@ -1,5 +1,6 @@
 """Opens JAX devices through keras.distribution: one, data parallel or model parallel, on one host or more."""
 
+import contextlib
 import math
 import os
 import re
@@ -101,8 +102,9 @@ def leave(code: int) -> NoReturn:
         parting = threading.Thread(target=sys.modules["jax"].distributed.shutdown, daemon=True)
         parting.start()
         parting.join(PARTING_LIMIT_S)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # the reader is gone
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 

@@ -153,10 +153,14 @@ def _end(code: int) -> NoReturn:
     end of objects is lost, such as the last lines of a file that was not closed.
     """
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # what Python calls first; it has no public name
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):  # the reader is gone
-                stream.flush()
+        # What Python calls first; it has no public name.
+        for step in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+            try:
+                step()
+            except BaseException:  # told, and on to the next, as Python does
+                traceback.print_exc()
     finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # the reader is gone, or it was closed
+                stream.flush()
         os._exit(code)

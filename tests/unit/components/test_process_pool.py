@@ -221,7 +221,7 @@ def test_error_of_a_worker_comes_with_its_traceback_and_stops_the_rest(works, pr
     done = []
     with pytest.raises(ValueError, match=r"task \d") as caught:
         list(processes.map(works.fail_in_worker, range(100), progress=lambda task, *_: done.append(task)))
-    assert len(done) == 1  # the one that this process was at
+    assert len(done) <= 1  # the one that this process was at, if it had begun one
     assert "in fail_in_worker" in str(caught.value.__cause__)
 
 
@@ -229,7 +229,7 @@ def test_killed_worker_is_an_error_and_is_not_waited_for(works, processes):
     done = []
     with pytest.raises(WorkerDiedError):
         list(processes.map(works.die_in_worker, range(100), progress=lambda task, *_: done.append(task)))
-    assert len(done) == 1
+    assert len(done) <= 1
 
 
 @pytest.mark.parametrize("what", ["die_in_worker", "fail_once_in_worker"])

@@ -119,7 +119,7 @@ def test_npz_that_zipfile_cannot_open_is_refused(ingest, npz, flag, message):
         ingest(path, format="npz")
 
 
-# Folders of images; what is refused of them is in test_images.py.
+# Folders of images; what is refused of them is in test_image_files.py.
 
 
 def _png(size=4):
