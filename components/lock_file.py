@@ -1,4 +1,4 @@
-"""A lock for one process at a time, by an empty file that exists while it is held."""
+"""Locks for one process at a time: by an empty file that exists while it is held, or of a folder."""
 
 import errno
 import fcntl
@@ -31,6 +31,28 @@ def held(path: Path) -> Iterator[bool]:
         finally:
             if is_held:
                 path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked_folder(folder: Path, how: int) -> Iterator[bool]:
+    """Try to lock a folder; yield False if another process holds the lock or the file system has no locks.
+
+    Args:
+        how: of `fcntl.flock`.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, how)
+        except OSError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(descriptor)
 

@@ -23,7 +23,7 @@ from slipway.components.request_log.logged_values import (
     rows_of_examples,
 )
 from slipway.components.request_log.reserved_columns import AT, ID, PREDICTION, VERSION
-from slipway.components.request_log.rotating_files import RotatingFiles, take_over
+from slipway.components.request_log.rotating_files import RotatingFiles
 
 Array = npt.NDArray[Any]
 
@@ -119,14 +119,6 @@ class RequestLog:
             names = ids if ids is not None else itertools.repeat(None)
             rows = ({ID: name, **row} for name, row in zip(names, rows, strict=False))
         self._write(version, at_s, rows, answers_of(outputs))
-
-    def take_over(self, folder: Path) -> None:
-        """Append what another log has written to a folder, and remove that folder; it need not exist.
-
-        Raises:
-            OSError: the rows cannot be written.
-        """
-        take_over(folder, self._files)
 
     def close(self) -> None:
         """Close the file."""

@@ -3,16 +3,14 @@
 import contextlib
 import errno
 import os
-import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 PATTERN = "requests-*.jsonl"
 """The pattern of the files' names, which sort by the time of creation."""
 
 _PARTS = 8
-_PIECE_BYTES = 2**16
 _DAY_S = 86_400.0
 _MOST_NAMES = 1000
 
@@ -59,6 +57,19 @@ class RotatingFiles:
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor = None
+
+    def adopt(self, paths: Sequence[Path]) -> None:
+        """Move files of lines here, from a folder on the same disk.
+
+        Raises:
+            OSError: they cannot all be moved.
+        """
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_room(sum(path.stat().st_size for path in paths))
+        for path in paths:
+            names = (f"{path.stem}-{number}{path.suffix}" for number in range(1, _MOST_NAMES))
+            free = (name for name in (path.name, *names) if not (self._folder / name).exists())
+            path.rename(self._folder / next(free))
 
     def _takes(self, size_bytes: int) -> bool:
         """Return True if the file exists, has room and is at most a day old.
@@ -108,17 +119,3 @@ class RotatingFiles:
                 return
             file.unlink(missing_ok=True)
             total -= size
-
-
-def take_over(folder: Path, files: RotatingFiles) -> None:
-    """Append the whole lines of another folder's rotating files, the oldest first, and remove that folder.
-
-    Raises:
-        OSError: they cannot be read, or not all be written.
-    """
-    for path in sorted(folder.glob(PATTERN)):
-        with path.open("rb") as own:
-            while lines := own.readlines(_PIECE_BYTES):
-                files.write(b"".join(line for line in lines if line.endswith(b"\n")))
-    files.close()
-    shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,9 @@
 """The command `predict`: predicts the rows of files with a pushed version."""
 
+import contextlib
 import functools
 import json
 import logging
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,6 +24,7 @@ from slipway.components.large_imports import large_imports
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.version_store import UntrustedError, version_store_at
+from slipway.components.request_log.kept_back import KeptBack, kept_back
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, classes_of_answers
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
@@ -34,11 +35,11 @@ from slipway.pipeline.commands.model_columns import (
     schema_types,
     taken_columns,
 )
-from slipway.pipeline.commands.unfinished import UNLOGGED, unfinished
+from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.train import TransformConfig
-from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
+from slipway.pipeline.engine.signal_handlers import Interruptions, raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.exit_codes import DONE, FAILED
 from slipway.pipeline.runs.run_id import new_run_id
@@ -240,43 +241,58 @@ def predict(
     # An id as of a run: of two that begin in the same second, each has a folder of its own.
     target = (to or output / "predictions" / config.name / new_run_id()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
-    # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
-    with unfinished(target, is_own=to is None) as partial, signals_handled_by(raise_interrupt):
-        wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
-        with sign_of_life(doing), wrong_input, store.fetched(number) as model:
-            manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now
-            copied = _copied(config.transform, schema_types(manifest))
-            truths = _truths_in_training(output.absolute(), manifest, number) if options.trained_as else {}
-            reading = _Reading(files, options, copied, truths)
-            settings = log_settings(config, output, manifest)
-            # Logged once all are predicted: if this fails, the rows are predicted, and so logged, again.
-            unlogged = partial / UNLOGGED
-            log = _Logged(settings and replace(settings, folder=str(unlogged)), number)
-            counts = _predict(manifest, model, reading, partial, engine, log)
-        summary: Summary = {
-            "workload": config.name,
-            "version": number,
-            "predicted": counts.predicted,
-            "not_finite": counts.not_finite,
-            "rejected": counts.rejected,
-            "first_rejected": counts.first,
-            "rejects": sorted(path.name for path in partial.glob("rejects-*") if path.stat().st_size),
-            "files": [file.name for file in files],
-            "without_rows": counts.without_rows,
-        }
-        (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
-        if settings:
-            _log_rows(settings, unlogged)
+    with contextlib.ExitStack() as at_end:
+        # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
+        with unfinished(target, is_own=to is None) as partial, signals_handled_by(raise_interrupt):
+            wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
+            with sign_of_life(doing), wrong_input, store.fetched(number) as model:
+                manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now
+                copied = _copied(config.transform, schema_types(manifest))
+                truths = (
+                    _truths_in_training(output.absolute(), manifest, number) if options.trained_as else {}
+                )
+                reading = _Reading(files, options, copied, truths)
+                rows = _kept_back(log_settings(config, output, manifest), at_end)
+                log = _Logged(rows.settings if rows else None, number)
+                counts = _predict(manifest, model, reading, partial, engine, log)
+            summary: Summary = {
+                "workload": config.name,
+                "version": number,
+                "predicted": counts.predicted,
+                "not_finite": counts.not_finite,
+                "rejected": counts.rejected,
+                "first_rejected": counts.first,
+                "rejects": sorted(path.name for path in partial.glob("rejects-*") if path.stat().st_size),
+                "files": [file.name for file in files],
+                "without_rows": counts.without_rows,
+            }
+            (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
+        # Logged once the predictions are in place: else the rows are predicted, and so logged, again.
+        if rows:
+            _log_rows(rows)
     return Predicted(target, summary, _first_predictions(target))
 
 
-def _log_rows(settings: LogSettings, unlogged: Path) -> None:
-    """Add the rows in a folder to the log; the predictions are complete without it."""
+def _kept_back(settings: LogSettings | None, at_end: contextlib.ExitStack) -> KeptBack | None:
+    """Return where the rows are kept until they may be logged; None if they are not logged."""
     try:
-        RequestLog(settings).take_over(unlogged)
+        return at_end.enter_context(kept_back(settings)) if settings else None
     except OSError as error:
-        _log.warning("Requests are not logged, or not all of them: %s", error)
-        shutil.rmtree(unlogged, ignore_errors=True)
+        _warn_unlogged(error)
+        return None
+
+
+def _log_rows(rows: KeptBack) -> None:
+    """Add the rows to the log, whatever signals come meanwhile; the predictions are complete without it."""
+    try:
+        with signals_handled_by(Interruptions().note):
+            rows.log()
+    except OSError as error:
+        _warn_unlogged(error)
+
+
+def _warn_unlogged(error: OSError) -> None:
+    _log.warning("Requests are not logged, or not all of them: %s", error)
 
 
 def _copied(wanted: TransformConfig, schema: Columns) -> tuple[str, ...]:

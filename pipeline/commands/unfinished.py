@@ -10,16 +10,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from slipway.components.lock_file import held
+from slipway.components.lock_file import held, locked_folder
 from slipway.pipeline.errors import UsageError
 
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{8}")
 _SUMMARY = "summary.json"
 # What the kernel says of a rename to a folder in which another disk begins.
 _MOUNTED = (errno.EBUSY, errno.EXDEV)
-UNLOGGED = "unlogged"
-"""The name of the folder in it for the answered rows that are to be logged once all are predicted."""
-_WRITTEN = re.compile(rf"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary\.json|{UNLOGGED}")
+_WRITTEN = re.compile(r"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary\.json")
 
 
 @contextlib.contextmanager
@@ -106,11 +104,11 @@ def _made(target: Path, locks: contextlib.ExitStack, *, is_own: bool) -> Path:
     _check_is_free(target)  # by the one that held the lock before
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     # Without this lock, another process could take the folder for a leftover before it is locked.
-    with _locked(target.parent, fcntl.LOCK_EX) as is_locked:
+    with locked_folder(target.parent, fcntl.LOCK_EX) as is_locked:
         if is_locked:
             _remove_left(target.parent)
         partial.mkdir()
-        locks.enter_context(_locked(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        locks.enter_context(locked_folder(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
     return partial
 
 
@@ -123,22 +121,7 @@ def _remove_left(folder: Path) -> None:
     for path in folder.iterdir():
         if not _HIDDEN.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
             continue
-        with contextlib.suppress(OSError), _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
+        with contextlib.suppress(OSError), locked_folder(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
             # Removed only if it holds nothing but files of `predict`: a user's folder of such a name is kept.
             if is_left and all(_WRITTEN.fullmatch(each.name) for each in path.iterdir()):
                 shutil.rmtree(path)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, how: int) -> Iterator[bool]:
-    """Try to lock a folder; yield False if another process holds the lock or the file system has no locks."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(descriptor, how)
-        except OSError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from slipway.components.request_log import rotating_files
-from slipway.components.request_log.rotating_files import PATTERN, RotatingFiles, take_over
+from slipway.components.request_log.rotating_files import PATTERN, RotatingFiles
 
 
 class Clock:
@@ -133,17 +133,25 @@ def test_a_full_disk_is_not_filled_with_empty_files(tmp_path, clock, full_after)
     assert contents(tmp_path) == []
 
 
-def test_lines_of_another_folder_are_taken_over_whole_and_in_their_order(tmp_path, clock):
-    staged = RotatingFiles(tmp_path / "staged", most_bytes=80, clock=clock)
-    for number in range(6):
-        staged.write(f"{number:04}\n".encode())
-    staged.close()
-    [*_, last] = sorted((tmp_path / "staged").glob(PATTERN))
-    with last.open("ab") as file:
-        file.write(b"torn")
-    files = RotatingFiles(tmp_path / "log", most_bytes=800, clock=clock)
-    files.write(b"before\n")
-    take_over(tmp_path / "staged", files)
-    assert b"".join(contents(tmp_path / "log")) == b"before\n0000\n0001\n0002\n0003\n0004\n0005\n"
-    assert not (tmp_path / "staged").exists()
-    take_over(tmp_path / "staged", files)  # where nothing was to be logged
+def test_files_of_another_folder_are_moved_here_and_the_oldest_go(tmp_path, clock):
+    files = RotatingFiles(tmp_path / "log", most_bytes=80, clock=clock)
+    for number in range(16):
+        files.write(f"{number:04}\n".encode())
+    others = RotatingFiles(tmp_path / "log/.others", most_bytes=80, clock=clock)
+    for number in range(16, 20):
+        others.write(f"{number:04}\n".encode())
+    before = set((tmp_path / "log").glob(PATTERN))
+    files.adopt(sorted((tmp_path / "log/.others").glob(PATTERN)))
+    now = b"".join(contents(tmp_path / "log")).split()
+    assert now == [f"{number:04}".encode() for number in range(4, 20)]
+    assert len(set((tmp_path / "log").glob(PATTERN)) - before) == 2
+    assert contents(tmp_path / "log/.others") == []
+
+
+def test_no_file_is_replaced_by_one_of_another_folder(tmp_path, clock):
+    (tmp_path / "other").mkdir()
+    name = "requests-20260101-000000-000000-1.jsonl"
+    for folder, text in ((tmp_path, "here\n"), (tmp_path / "other", "there\n")):
+        (folder / name).write_text(text, encoding="utf-8")
+    RotatingFiles(tmp_path, most_bytes=800, clock=clock).adopt([tmp_path / "other" / name])
+    assert sorted(contents(tmp_path)) == [b"here\n", b"there\n"]

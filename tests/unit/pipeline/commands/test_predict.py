@@ -499,11 +499,12 @@ def logging_predict(tmp_path, saved, monkeypatch):
         def answer(*arguments):
             folder, log = arguments[3], arguments[5]
             (folder / "predictions-00000-of-00001.jsonl").touch()
-            worker = RequestLog(log.settings)
-            row = MESSAGES["Example"]()
-            row.features.feature["fare"].float_list.value.append(1.0)
-            worker.write_examples(log.version, [row.SerializeToString()], [[0.5]])
-            worker.close()
+            if log.settings:
+                worker = RequestLog(log.settings)
+                row = MESSAGES["Example"]()
+                row.features.feature["fare"].float_list.value.append(1.0)
+                worker.write_examples(log.version, [row.SerializeToString()], [[0.5]])
+                worker.close()
             return then()
 
         monkeypatch.setattr(predict_module, "_predict", answer)
@@ -535,6 +536,33 @@ def test_rows_are_logged_once_all_are_predicted(logging_predict, tmp_path):
     assert logged.stat().st_mode & 0o777 == 0o600
     names = sorted(path.name for path in done.folder.iterdir())
     assert names == ["predictions-00000-of-00001.jsonl", "summary.json"]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_end_while_its_rows_are_logged_it_logs_all(logging_predict, tmp_path, monkeypatch, signum):
+    """Else a part would be logged, and the predictions be removed: the next one would log that part again."""
+    rename = Path.rename
+
+    def interrupted(path, target):
+        if path.name.startswith("requests-"):
+            signal.raise_signal(signum)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    done = logging_predict(lambda: Counts(predicted=2))
+    assert len(list((tmp_path / "output/requests/toy").glob("requests-*.jsonl"))) == 1
+    assert (done.folder / "summary.json").exists()
+
+
+def test_rows_are_not_logged_if_the_predictions_cannot_be_put_in_place(logging_predict, tmp_path):
+    def filled():
+        (tmp_path / "to/here").mkdir()
+        (tmp_path / "to/here/notes.txt").touch()
+        return Counts(predicted=2)
+
+    with pytest.raises(UsageError, match="predictions are complete"):
+        logging_predict(filled)
+    assert not (tmp_path / "output/requests").exists()
 
 
 def test_predictions_are_kept_where_their_rows_cannot_be_logged(logging_predict, tmp_path, caplog):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands.unfinished import UNLOGGED, unfinished
+from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.errors import UsageError
 
 
@@ -37,8 +37,6 @@ def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_pat
     left.mkdir()
     for name in files:
         (left / name).touch()
-    (left / UNLOGGED).mkdir()
-    (left / UNLOGGED / "requests-20260101-000000-1.jsonl").touch()
     with unfinished(tmp_path / "out") as first:
         (first / "predictions-00000-of-00001.jsonl").touch()
         with unfinished(tmp_path / "other"):
