@@ -109,25 +109,39 @@ def _iceberg(table: Table, place: Path) -> Opened:
 
         copy.mkdir(parents=True)
         with _as_query_errors(table):
-            scan = found.scan(snapshot_id=snapshot.snapshot_id)
+            # Without a snapshot_id, the columns are those that the table has now: a snapshot has its own.
+            scan = found.scan(snapshot_id=table.at)
             for each in scan.plan_files():
                 if each.file.file_format == "PARQUET":
-                    _refuse_other_times(local(each.file.file_path), table)
+                    _refuse_other_times(local(each.file.file_path), found, scan.projection(), table)
             reader = scan.to_arrow_batch_reader()
             _, parts = write_parts(reader.schema, reader, copy)
         return Files("parquet", parts)
 
-    return Opened({"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}, relation)
+    identity: dict[str, Any] = {"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}
+    if table.at is None and metadata.current_schema_id != snapshot.schema_id:
+        identity["schema"] = metadata.current_schema_id
+    return Opened(identity, relation)
 
 
-def _refuse_other_times(file: Path, table: Table) -> None:
+def _refuse_other_times(file: Path, iceberg: Any, schema: Any, table: Table) -> None:
     """Refuse times of 96 bits, as Hive and Spark write them, that PyIceberg would read as others.
 
     It takes them for nanoseconds, which end in 2262 and begin again: 9999-12-31, for no end, is 1816-03-29.
+
+    Args:
+        iceberg: the table, of PyIceberg.
+        schema: the columns that it has now, of PyIceberg; others in the file do not matter.
     """
     with opened(file) as parquet:
-        columns = map(parquet.schema.column, range(parquet.metadata.num_columns))
-        for name in [each.path for each in columns if each.physical_type == "INT96"]:
+        columns = list(map(parquet.schema.column, range(parquet.metadata.num_columns)))
+        names = [each.path for each in columns if each.physical_type == "INT96"]
+        if not names:
+            return
+        read = _names_in_file(parquet.schema_arrow, iceberg, schema)
+        # Of lists, PyIceberg and Parquet name the values differently.
+        lists = {each.path for each in columns if each.max_repetition_level}
+        for name in [each for each in names if (each.partition(".")[0] if each in lists else each) in read]:
             batches = parquet.iter_batches(columns=[name])
             if any(map(_is_beyond, (times for batch in batches for times in _times(batch.column(0))))):
                 raise QueryError(
@@ -136,6 +150,20 @@ def _refuse_other_times(file: Path, table: Table) -> None:
                     hint="write the table's files again with times of 64 bits: with Spark, "
                     "spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS and rewrite_data_files",
                 )
+
+
+def _names_in_file(arrow: pa.Schema, iceberg: Any, schema: Any) -> set[str]:
+    """Return what a file calls the columns of a table, which may have been renamed since, and their parts."""
+    from pyiceberg.io.pyarrow import pyarrow_to_schema
+    from pyiceberg.schema import prune_columns
+    from pyiceberg.types import ListType, MapType
+
+    # As PyIceberg itself: these are selected by their values.
+    wanted = {
+        each for each in schema.field_ids if not isinstance(schema.find_type(each), (ListType, MapType))
+    }
+    in_file = pyarrow_to_schema(arrow, iceberg.name_mapping(), downcast_ns_timestamp_to_us=True)
+    return set(prune_columns(in_file, wanted, select_full_types=False).column_names)
 
 
 def _is_beyond(times: pa.Array) -> bool:

@@ -156,6 +156,20 @@ def test_a_snapshot_of_iceberg_is_known_by_its_id(iceberg, tmp_path):
     assert (first, ids(rows)) == ({**latest, "snapshot": snapshots[0]}, [1, 2])
 
 
+def test_a_change_of_columns_alone_counts_in_iceberg(iceberg, tmp_path):
+    place, snapshots = iceberg
+    before, _ = rows_at(tmp_path, "iceberg", place)
+    latest = max((place / "metadata").glob("*.metadata.json"))
+    now = json.loads(latest.read_text())
+    [schema] = now["schemas"]
+    renamed = [{**each, "name": "area"} if each["name"] == "zone" else each for each in schema["fields"]]
+    now["schemas"].append({**schema, "schema-id": 1, "fields": renamed})
+    (place / "metadata/00009-x.metadata.json").write_text(json.dumps(now | {"current-schema-id": 1}))
+    after, rows = rows_at(tmp_path, "iceberg", place, query="SELECT id, area FROM t ORDER BY id")
+    assert (before | {"schema": 1}, rows[0]) == (after, {"id": 1, "area": "a"})
+    assert rows_at(tmp_path, "iceberg", place, at=snapshots[1])[1][0] == {"id": 1, "zone": "a"}
+
+
 def test_a_metadata_file_can_be_named_and_a_moved_table_is_read(iceberg, tmp_path):
     place, snapshots = iceberg
     moved = place.rename(tmp_path / "moved")
@@ -170,11 +184,16 @@ def migrated(tmp_path):
     pytest.importorskip("pyiceberg")
     from pyiceberg.catalog.memory import InMemoryCatalog
 
-    def made(time):
+    def made(time, until=None, then=None):
         catalog = InMemoryCatalog("test", warehouse=f"file://{tmp_path}/warehouse")
         catalog.create_namespace("shop")
         rows = pa.table({"id": pa.array([time, None], pa.timestamp("us")), "zone": ["a", "b"]})
-        catalog.create_table("shop.trips", rows.schema).append(rows)
+        rows = rows if until is None else rows.append_column("until", until)
+        table = catalog.create_table("shop.trips", rows.schema)
+        table.append(rows)
+        if then is not None:
+            with table.update_schema(allow_incompatible_changes=True) as change:
+                then(change)
         place = tmp_path / "warehouse/shop/trips"
         [file] = place.rglob("*.parquet")
         pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True, store_schema=False)
@@ -194,6 +213,37 @@ def test_times_of_96_bits_in_iceberg_that_would_become_others_are_refused(migrat
     with pytest.raises(QueryError, match=r"'id' in .*\.parquet holds .* beyond") as refused:
         rows_at(tmp_path, "iceberg", migrated(time))
     assert "TIMESTAMP_MICROS" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "dropped"),
+    [
+        (pa.timestamp("us"), "until"),
+        (pa.struct({"time": pa.timestamp("us"), "place": pa.string()}), "until"),
+        (pa.struct({"time": pa.timestamp("us"), "place": pa.string()}), "until.time"),
+        (pa.list_(pa.timestamp("us")), "until"),
+    ],
+)
+def test_times_of_96_bits_do_not_matter_in_a_column_that_iceberg_has_no_more(
+    migrated, tmp_path, kind, dropped
+):
+    time = datetime(9999, 12, 31)
+    value = {"time": time, "place": "x"} if pa.types.is_struct(kind) else time
+    until = pa.array([[time] if pa.types.is_list(kind) else value, None], kind)
+    place = migrated(datetime(2024, 2, 29), until=until, then=lambda now: now.delete_column(dropped))
+    assert ids(rows_at(tmp_path, "iceberg", place)[1]) == [datetime(2024, 2, 29), None]
+
+
+def test_times_of_96_bits_in_iceberg_are_refused_in_a_column_that_was_renamed(migrated, tmp_path):
+    place = migrated(datetime(9999, 12, 31), then=lambda now: now.rename_column("id", "ended"))
+    with pytest.raises(QueryError, match=r"'id' in .*\.parquet holds .* beyond"):
+        rows_at(tmp_path, "iceberg", place, query="SELECT ended FROM t")
+
+
+def test_times_of_96_bits_in_lists_in_iceberg_are_refused(migrated, tmp_path):
+    until = pa.array([[datetime(9999, 12, 31)], None], pa.list_(pa.timestamp("us")))
+    with pytest.raises(QueryError, match=r"'until.* beyond"):
+        rows_at(tmp_path, "iceberg", migrated(datetime(2024, 2, 29), until=until))
 
 
 def test_what_is_no_iceberg_table_or_snapshot_is_reported(iceberg, tmp_path):
