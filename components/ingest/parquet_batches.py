@@ -112,6 +112,23 @@ def schema_as_read(parquet: pq.ParquetFile) -> pa.Schema:
     )
 
 
+def with_uuids_as_text(table: pa.Table, path: Path) -> pa.Table:
+    """Return the table with the columns of UUIDs as `batches` yields them, in a table read from the file."""
+    if not any(pa.types.is_fixed_size_binary(kind) or _is_extension(kind) for kind in table.schema.types):
+        return table
+    with opened(path) as parquet:
+        uuids = _uuids(parquet)
+    for place, name in enumerate(table.schema.names):
+        if name in uuids and not _is_list(table.schema.types[place]):
+            chunks = [_uuids_as_text(chunk) for chunk in table.column(place).chunks]
+            table = table.set_column(place, name, pa.chunked_array(chunks, pa.large_string()))
+    return table
+
+
+def _is_extension(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.BaseExtensionType)
+
+
 def row_group_pieces(parquet: pq.ParquetFile, names: Collection[str]) -> list[FilePart]:
     """Return each row group as a part of the file; its bytes are about those of some columns in memory."""
     groups = range(parquet.metadata.num_row_groups)

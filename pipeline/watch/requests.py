@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from slipway.components.data_gate.finding import RowQuery, SampleRow
 from slipway.components.data_gate.raw_rows import MOST_ROWS, matches
 from slipway.components.data_gate.statistics import Kind
+from slipway.components.ingest.parquet_batches import with_uuids_as_text
 from slipway.components.request_log.request_log import MOST_LINE_BYTES
 from slipway.components.request_log.reserved_columns import AT, VERSION
 from slipway.pipeline.errors import UsageError
@@ -202,10 +203,11 @@ def _read(
     try:
         if file.suffix == PARQUET:
             # Else a folder COLUMN=VALUE above the file would be a column, beside one of its own of that name.
-            # Times of 96 bits, as Spark writes them, are read as Ingest reads them.
+            # Times of 96 bits, as Spark writes them, and UUIDs are read as Ingest reads them.
             table = pq.read_table(
                 file, columns=list(types), partitioning=None, coerce_int96_timestamp_unit="us"
             ).select(list(types))
+            table = with_uuids_as_text(table, file)
             return checked((table if only is None else table.take(only)).cast(schema))
         data = file.read_bytes()
         data = data[: data.rfind(b"\n") + 1]

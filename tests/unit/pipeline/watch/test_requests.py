@@ -2,6 +2,7 @@ import json
 import os
 from datetime import datetime
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -124,6 +125,25 @@ def test_times_of_96_bits_are_those_that_the_training_had(tmp_path):
     pq.write_table(pa.table(rows), tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     found = read_requests(Logs.of(tmp_path), {"until": "text"}, 7)
     assert found.table["until"].to_pylist() == ["9999-12-31 00:00:00.000000"]
+
+
+@pytest.mark.parametrize("writer", ["Arrow", "DuckDB"])
+def test_uuids_are_the_texts_that_the_training_had(tmp_path, writer):
+    """Marked by Arrow in the file's schema or, as DuckDB and Spark write them, by Parquet alone."""
+    texts = pa.array([str(UUID(int=2**127 + 7)), None, str(UUID(int=8))])
+    stored = pa.array([UUID(int=2**127 + 7).bytes, None, UUID(int=8).bytes], pa.binary(16))
+    ids = pa.ExtensionArray.from_storage(pa.uuid(), stored) if writer == "Arrow" else texts
+    times = ["2026-11-22T00:00:00Z"] * 3
+    rows = pa.table({"logged_at": times, "logged_version": [7, 7, 8], "id": ids, "fare": [1.0, 2.0, 3.0]})
+    if writer == "Arrow":
+        pq.write_table(rows, tmp_path / "a.parquet")
+    else:
+        with pytest.importorskip("duckdb").connect() as duck:
+            duck.register("rows", rows)
+            duck.sql("select * replace (id::uuid as id) from rows").write_parquet(str(tmp_path / "a.parquet"))
+    found = read_requests(Logs.of(tmp_path), {**KINDS, "id": "text"}, 7)
+    assert found.table["id"].to_pylist() == ["80000000-0000-0000-0000-000000000007", None]
+    assert found.table["fare"].to_pylist() == [1.0, 2.0]
 
 
 def test_parquet_below_a_folder_that_is_named_like_a_column_is_read(tmp_path):
