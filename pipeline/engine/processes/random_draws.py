@@ -5,8 +5,9 @@ one, from which scikit-learn draws too, and torch's go on from a copy of their s
 of a run would draw the same numbers, and with a warm process all runs.
 """
 
-import pickle
 import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 # torch begins with 53 random bits; a seed that somebody gives it has hardly as many.
 _GIVEN_SEED_BITS = 32
@@ -15,7 +16,19 @@ _GIVEN_SEED_BITS = 32
 def drawing_state() -> bytes:
     """Return the state of NumPy's global generator; empty if NumPy is not imported."""
     numpy = sys.modules.get("numpy")
-    return b"" if numpy is None else pickle.dumps(numpy.random.get_state(legacy=False))
+    if numpy is None:
+        return b""
+    return b"\0".join(_content(numpy.random.get_state(legacy=False)))
+
+
+def _content(state: Any) -> Iterator[bytes]:
+    """Yield what the mappings of a state hold: names, whole numbers and arrays of them."""
+    if not isinstance(state, Mapping):
+        yield state.tobytes() if hasattr(state, "tobytes") else repr(state).encode()
+        return
+    for name, value in state.items():
+        yield name.encode()
+        yield from _content(value)
 
 
 def draw_anew(*, unless_left: bytes | None = None) -> None:

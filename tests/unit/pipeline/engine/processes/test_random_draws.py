@@ -43,6 +43,23 @@ def test_generator_that_the_user_s_code_has_seeded_goes_on():
     assert first == np.random.randint(10**9)
 
 
+@pytest.mark.parametrize("kind", [np.random.MT19937, np.random.PCG64, np.random.Philox])
+def test_states_differ_where_any_part_of_them_does(kind):
+    """Also those of a generator that the user's code has put in its place."""
+    before = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(kind(7))
+        states = [drawing_state()]
+        for _ in range(3):
+            np.random.standard_normal()
+            states.append(drawing_state())
+        np.random.set_bit_generator(kind(7))
+        assert drawing_state() == states[0]
+    finally:
+        np.random.set_bit_generator(before)
+    assert len(set(states)) == 4
+
+
 @pytest.mark.parametrize(("given", "is_seeded"), [(7, False), (2**32 - 1, False), (2**52 + 7, True)])
 def test_torch_begins_anew_unless_it_was_given_a_seed(monkeypatch, given, is_seeded):
     seeded = []
