@@ -3,10 +3,10 @@
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Reversible
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Reversible, Sequence
 from pathlib import Path
 from types import GenericAlias, SimpleNamespace, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
@@ -15,6 +15,7 @@ from slipway.pipeline.errors import UsageError
 _NONE = ("none", "null")
 # Of such types a text is one, too: of its letters.
 _OF_ANY_ITEMS = (Collection, Container, Iterable, Reversible)
+_CONTAINERS = (list, tuple, dict, Sequence, Mapping)
 
 
 def arguments(
@@ -99,8 +100,14 @@ def _as_list(annotation: Any) -> Any:
     origin, items = get_origin(annotation) or annotation, get_args(annotation)
     if origin in _OF_ANY_ITEMS:
         return GenericAlias(list, tuple(map(_as_list, items))) if items else list
-    read = tuple(map(_as_list, items)) if origin in (Union, UnionType) else items
-    return annotation if read == items else functools.reduce(operator.or_, read)
+    if origin is Annotated:  # its first argument is the type
+        return Annotated[(_as_list(items[0]), *items[1:])]
+    read = tuple(map(_as_list, items))
+    if read == items:
+        return annotation
+    if origin in (Union, UnionType):
+        return functools.reduce(operator.or_, read)
+    return GenericAlias(origin, read) if origin in _CONTAINERS else annotation
 
 
 def _declared(function: Callable[..., object], annotation: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional, Union  # noqa: UP035 (as TFX's examples write them)
+from typing import TYPE_CHECKING, Annotated, List, Optional, Union  # noqa: UP035 (as TFX's examples write them)
 
 import pytest
+from pydantic import Field
 
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
@@ -65,6 +66,11 @@ def flexible(
     codes: Optional[Collection[int]] = None,  # noqa: UP045
     things: Iterable = (),
     pairs: Iterable[Iterable[str]] = (),
+    noted: Annotated[Iterable[str], "columns"] = (),
+    few: Annotated[Collection[str] | None, Field(max_length=2)] = None,
+    lists: list[Annotated[Iterable[str], "rows"]] | None = None,
+    by_name: dict[str, Iterable[str]] | None = None,
+    any_of: Annotated[Iterable[str], "columns"] | None = None,
 ):
     """Declares its arguments in every way."""
 
@@ -90,6 +96,13 @@ def flexible(
         ("codes", "none", None),
         ("things", "a,b", ["a", "b"]),
         ("pairs", '[["a", "b"], ["c"]]', [["a", "b"], ["c"]]),
+        ("noted", "a,b", ["a", "b"]),
+        ("few", "a,b", ["a", "b"]),
+        ("few", "none", None),
+        ("lists", '[["a", "b"], ["c"]]', [["a", "b"], ["c"]]),
+        ("by_name", '{"x": ["a", "b"]}', {"x": ["a", "b"]}),
+        ("any_of", "a,b", ["a", "b"]),
+        ("any_of", "none", None),
         ("numbers", "[]", []),
         ("rates", '{"a": 0.5}', {"a": 0.5}),
         ("place", "/data", "/data"),
