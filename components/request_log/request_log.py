@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,7 +44,6 @@ class LogSettings:
     Attributes:
         columns: the columns to log; no other column is logged.
         ids: whether to log the name that a client gives a request.
-        needed: the columns that have a value in every row.
         share: share of the rows to log, drawn at random: above 0, to 1.
         most_bytes: limit for the files in the folder; the oldest are removed.
     """
@@ -54,7 +53,6 @@ class LogSettings:
     share: float = 1.0
     most_bytes: int = 2**30
     ids: bool = False
-    needed: tuple[str, ...] = ()
 
 
 class RequestLog:
@@ -103,6 +101,7 @@ class RequestLog:
         inputs: Mapping[str, Array],
         outputs: Mapping[str, Array],
         ids: Sequence[str] | None = None,
+        needed: Collection[str] = (),
     ) -> None:
         """Write all rows of a request.
 
@@ -110,11 +109,12 @@ class RequestLog:
             at_s: time of the answer, in seconds since 1970.
             inputs, outputs: arrays by name.
             ids: the rows' names, logged if the settings enable them; None: they have none.
+            needed: the columns that have a value in every row: an empty text there is one.
 
         Raises:
             OSError: the rows cannot be written.
         """
-        rows = rows_of(inputs, self._settings.columns, self._settings.needed)
+        rows = rows_of(inputs, self._settings.columns, needed)
         if self._settings.ids:
             names = ids if ids is not None else itertools.repeat(None)
             rows = ({ID: name, **row} for name, row in zip(names, rows, strict=False))
@@ -174,13 +174,20 @@ class BackgroundLog:
         self._writer.start()
 
     def add(
-        self, version: int, inputs: Mapping[str, Array], outputs: Mapping[str, Array], *, name: str = ""
+        self,
+        version: int,
+        inputs: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        *,
+        name: str = "",
+        needed: Collection[str] = (),
     ) -> None:
         """Record a request that was answered; return at once, without raising errors of the disk.
 
         Args:
             inputs, outputs: arrays by name.
             name: the request's; with several rows, a row is called NAME/ROW, from 0. Empty: it has none.
+            needed: the columns that have a value in every row of the version.
         """
         rows = max((len(array) for array in inputs.values() if array.ndim), default=0)
         if any(array.ndim == 0 or len(array) != rows for array in (*inputs.values(), *outputs.values())):
@@ -203,7 +210,7 @@ class BackgroundLog:
                 why, is_room = "they were answered while the server was ending", False
             if is_room:
                 self._waiting_bytes += size
-                self._waiting.put((size, version, time.time(), inputs, outputs, ids))
+                self._waiting.put((size, version, time.time(), inputs, outputs, ids, needed))
         if not is_room:
             self._leave_out(len(drawn), why)
 

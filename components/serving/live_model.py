@@ -4,7 +4,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,11 +45,13 @@ class Served:
 
     Attributes:
         classes: names of the classes that its answers refer to, see `classes_of`.
+        needed: the columns that have a value in every row.
     """
 
     version: int
     model: LoadedModel
     classes: Classes = field(default_factory=dict)
+    needed: Collection[str] = ()
 
 
 @dataclass
@@ -151,7 +153,7 @@ class LiveModel:
         with self._versions.fetched(version) as folder:
             # The manifest beside the model that was verified: the one in the base may be another by now.
             manifest = json.loads((folder / MANIFEST).read_bytes())
-            return Served(version, self._load(folder), classes_of(manifest))
+            return Served(version, self._load(folder), classes_of(manifest), _needed(manifest))
 
     def _refuse(self, version: int, error: Exception) -> None:
         # The version may still be being copied, or the store may have been unavailable for a moment.
@@ -164,6 +166,14 @@ class LiveModel:
         if before is None or before.told != told:
             _log.debug("Version %d cannot be served.", version, exc_info=True)
             self._tell(f"Not serving version {version}, will retry: {told}")
+
+
+def _needed(manifest: Mapping[str, object]) -> frozenset[str]:
+    schema = manifest.get("schema")
+    named = schema.get("needed") if isinstance(schema, Mapping) else None
+    return (
+        frozenset(name for name in named if isinstance(name, str)) if isinstance(named, list) else frozenset()
+    )
 
 
 def _words(error: Exception) -> str:

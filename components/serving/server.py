@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
@@ -52,8 +52,13 @@ class Log(Protocol):
         outputs: Mapping[str, _Array],
         *,
         name: str,
+        needed: Collection[str],
     ) -> None:
-        """Record an answered request, with the name that the client gave it; return at once."""
+        """Record an answered request, with the name that the client gave it; return at once.
+
+        Args:
+            needed: the columns that have a value in every row of the version.
+        """
 
 
 class ModelServer(ThreadingHTTPServer):
@@ -261,7 +266,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.calls:
             signature, said, arrays, outputs = _predicted(served, body, most_rows=self.server.most_rows)
         if self.server.log is not None and signature != TRANSFORM_FEATURES:
-            self.server.log.add(served.version, arrays, outputs, name=self._name())
+            self.server.log.add(served.version, arrays, outputs, name=self._name(), needed=served.needed)
         return said
 
     def _name(self) -> str:

@@ -33,8 +33,7 @@ def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None
     wanted = config.request_log
     if wanted is None:
         return None
-    schema = manifest.provenance.get("schema", {}) if manifest else {}
-    known = schema.get("columns", {})
+    known = manifest.provenance.get("schema", {}).get("columns", {}) if manifest else {}
     for name in wanted.columns:
         if known and name not in known:
             near = nearest(name, list(known))
@@ -48,5 +47,4 @@ def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None
         ids=wanted.ids,
         share=wanted.share,
         most_bytes=wanted.max_mb * 2**20,
-        needed=tuple(schema.get("needed", ())),
     )

@@ -156,3 +156,15 @@ def test_what_has_no_answer_for_each_row_is_not_logged(settings, tmp_path):
     log.add(7, {"fare": np.float32([1.0, 2.0])}, {"outputs": np.float32(3.0)})
     log.close()
     assert lines(tmp_path) == []
+
+
+def test_an_empty_text_is_one_in_a_column_that_every_row_of_the_version_has(tmp_path):
+    log = BackgroundLog(RequestLog(LogSettings(str(tmp_path), ("city",))), tell=print)
+    inputs = {"city": np.array([[b""]], dtype=object), "fare": np.float32([[1.0]])}
+    outputs = {"outputs": np.float32([[0.5]])}
+    log.add(7, inputs, outputs, needed=["city"])
+    log.add(8, inputs, outputs)
+    log.close()
+    [file] = tmp_path.glob("*.jsonl")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(line["logged_version"], line["city"]) for line in lines] == [(7, ""), (8, None)]

@@ -106,6 +106,20 @@ def test_classes_that_are_named_are_kept(follow, tmp_path):
     assert follow(Base(tmp_path, classes=["no", "yes"])).served.classes == {"": ("no", "yes")}
 
 
+@pytest.mark.parametrize("schema", [None, 7, ["city"], {}, {"needed": None}, {"needed": 7}, {"needed": [7]}])
+def test_needed_columns_that_are_no_list_of_names_end_nothing(follow, tmp_path, schema):
+    assert follow(Base(tmp_path, schema=schema)).served.needed == set()
+
+
+def test_needed_columns_are_those_of_the_version_that_answers(follow, tmp_path):
+    base = Base(tmp_path, schema={"needed": ["city", "fare"]})
+    live = follow(base)
+    assert live.served.needed == {"city", "fare"}
+    base.faults[2], base.provenance = None, {"schema": {"needed": ["fare"]}}
+    live.follow_once()
+    assert (live.served.version, live.served.needed) == (2, {"fare"})
+
+
 def test_follower_outlives_a_base_that_raises_anything_and_tells_it_once(base, monkeypatch, caplog):
     broken, told = ComponentError("the store does not answer."), []
     looks = iter([[1], broken, broken, RuntimeError("the store's client broke"), [1], [1, 2]])

@@ -33,12 +33,12 @@ class _Model:
 
 
 class _Live:
-    served = Served(7, _Model(), {"": ("no", "yes")})
+    served = Served(7, _Model(), {"": ("no", "yes")}, needed=("city",))
 
 
 class _Log(list):
-    def add(self, version, inputs, outputs, *, name):
-        self.append((version, sorted(outputs), len(inputs["examples"]), name))
+    def add(self, version, inputs, outputs, *, name, needed):
+        self.append((version, sorted(outputs), len(inputs["examples"]), name, *needed))
 
 
 @contextlib.contextmanager
@@ -75,7 +75,7 @@ def answer_and_log():
 def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(answer_and_log):
     transformed, _ = answer_and_log(signature_name="transform_features")
     answer, log = answer_and_log()
-    assert log == [(7, ["outputs"], 2, "trip")]
+    assert log == [(7, ["outputs"], 2, "trip", "city")]
     # The only feature of a model is not the probability of a class.
     assert (transformed.get("classes"), answer["classes"]) == (None, ["no", "no"])
 

@@ -29,13 +29,6 @@ def test_settings_follow_the_workload(tmp_path):
     assert log_settings(config(columns=["fare"], folder="/logs"), tmp_path, None).folder == "/logs"
 
 
-def test_columns_that_every_row_has_are_those_of_the_version(tmp_path):
-    schema = {"columns": {"fare": "FLOAT", "city": "BYTES"}, "needed": ["city"]}
-    assert log_settings(config(columns=["city"]), tmp_path, Manifest({}, {"schema": schema})).needed == (
-        "city",
-    )
-
-
 def test_folder_is_the_same_from_whichever_folder_it_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert request_folder(config(columns=["fare"], folder="logs"), tmp_path) == PROJECT_ROOT / "logs"
