@@ -10,6 +10,7 @@ from slipway.components.serving_check.clean_process import CLIENT
 from slipway.pipeline.engine.concurrent_runs import Beside, Work, at_work
 from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.journal import Journal
+from slipway.pipeline.engine.killed_run import last_attempt, take_up
 from slipway.pipeline.engine.plan_without_run import check_nodes
 from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.default_jobs import default_jobs
@@ -20,13 +21,20 @@ from slipway.pipeline.engine.run_end import Ending, Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.errors import InUseError
-from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph, known_graph, make_plan
+from slipway.pipeline.plan.make_plan import (
+    Plan,
+    graph_key,
+    is_current,
+    is_fingerprint_of,
+    keep_graph,
+    known_graph,
+    make_plan,
+)
 from slipway.pipeline.plan.run_request import TRAINING_NODES, Request
-from slipway.pipeline.runs.history import History, result_of
+from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_store
 from slipway.pipeline.runs.outcome import complete_outcome
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.result_files import kept_files
 from slipway.pipeline.runs.run_target import IR_NAME
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
@@ -234,7 +242,8 @@ def prepare(
     are_others_at_work = record.in_steps or (beside is not None and beside.begun > 1)
     server.settle("" if are_others_at_work else str(folder.parent), tick=tick)
     if resumed:
-        _take_up(journal, server, tick=tick)
+        published = server.published([last_attempt(record)], tick=tick)
+        take_up(journal, published, graph, lambda node, key: is_fingerprint_of(node, key, request, history))
     while True:
         releases = beside.releases if beside else 0
         plan = make_plan(request, history, graph, resumed=resumed)
@@ -259,19 +268,6 @@ def _due(plan: Plan) -> set[Work]:
 
 def _resumed(record: RunRecord) -> RunRecord | None:
     return record if record.resumed else None
-
-
-def _take_up(journal: Journal, server: ForkServerClient, *, tick: Callable[[], None]) -> None:
-    """Record results of nodes that completed after a killed engine could no longer record them."""
-    record = journal.record
-    last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
-    published = server.published([last], tick=tick)
-    for entry in record.nodes:
-        if entry.id in published and entry.key and entry.state not in ("complete", "cached"):
-            entry.execution_id = published[entry.id]["execution_id"]
-            entry.outputs = published[entry.id]["outputs"]
-            files = {} if entry.is_resolver else kept_files(entry.outputs)
-            journal.history.remember(entry.key, result_of(entry, record.run_id, files=files))
 
 
 def _begin_nodes(journal: Journal, plan: Plan, display: RunDisplay) -> None:

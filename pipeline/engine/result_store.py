@@ -13,8 +13,8 @@ from slipway.pipeline.runs.graph import Node
 from slipway.pipeline.runs.history import result_of
 from slipway.pipeline.runs.record import Files, NodeRecord, artifacts_in
 
-# What is appended to why a node ran if its result is not that of its fingerprint.
-_NOT_CACHED = "; not cached: "
+NOT_CACHED = "; not cached: "
+"""What is appended to why a node ran if its result is not that of its fingerprint."""
 
 
 class Results:
@@ -77,7 +77,7 @@ class CachedResults(Results):
         self.record, self.history = self.journal.record, self.journal.history
         self._states = self.states or KeptStates(self.history.output)
         # Of a run in steps, another process ran the nodes before this one.
-        self._changed.update(entry.id for entry in self.record.nodes if _NOT_CACHED in entry.why)
+        self._changed.update(entry.id for entry in self.record.nodes if NOT_CACHED in entry.why)
 
     def begin(self) -> set[str]:
         """As `Results.begin`."""
@@ -153,7 +153,7 @@ class CachedResults(Results):
     def _remember(self, entry: NodeRecord, *, files: Files, unmet: str = "") -> None:
         if changed := self._changed_one(entry.id):
             whose, ran = ("its", "it") if changed == entry.id else (f"{changed}'s", "that")
-            entry.why += f"{_NOT_CACHED}{whose} code or data changed while {ran} ran"
+            entry.why += f"{NOT_CACHED}{whose} code or data changed while {ran} ran"
             return
         result = result_of(entry, self.record.run_id, files=files, unmet=unmet)
         with writing(self.record):

@@ -181,8 +181,13 @@ def is_current(request: Request, plan: Plan, history: History, node_id: str) -> 
 
     False if they can no longer be read: the run goes on, and says that the node is not cached.
     """
+    return is_fingerprint_of(plan.graph[node_id], plan.prints[node_id], request, history)
+
+
+def is_fingerprint_of(node: Node, fingerprint: Fingerprint, request: Request, history: History) -> bool:
+    """Return True if the code, data and settings of a node are now those of a fingerprint."""
     try:
-        now = _own_parts(plan.graph[node_id], request, history)
+        now = _own_parts(node, request, history)
     except SlipwayError:
         return False
-    return now == own_parts_in(plan.prints[node_id])
+    return now == own_parts_in(fingerprint)
