@@ -32,7 +32,7 @@ def named_files(
 
     Every text that is the path of a file counts, whether meant as a path or not; relative paths start at
     the working directory and at `folders`. A folder counts if the text is a parameter's whole value or has a
-    slash. Python files are code, and are left out.
+    slash; hidden files and folders in it match no pattern. Python files are code, and are left out.
 
     Args:
         values: the parameters by name, with JSON texts parsed.

@@ -40,6 +40,16 @@ def test_folder_counts_with_all_in_it(folder, how):
     assert named({"data_dir": how.format(folder)}) == ([], [f"{folder}/words/**/*"])
 
 
+def test_hidden_files_count_only_if_they_are_named_themselves(folder):
+    """Other programs write them, such as git and file managers: each would make a training run again."""
+    for hidden in ("words/.DS_Store", "words/.git/index", "words/.vocabulary"):
+        (folder / hidden).parent.mkdir(exist_ok=True)
+        (folder / hidden).touch()
+    _, patterns = named({"data_dir": "words"})
+    assert matching_files(patterns) == [folder / "words/en.txt"]
+    assert named({"file": "words/.vocabulary"}) == ([f"{folder}/words/.vocabulary"], [])
+
+
 def test_path_may_also_start_at_the_project(folder, tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     values = {"pretrained": {"path": "words/en.txt"}, "of": "./words", "here": "."}
