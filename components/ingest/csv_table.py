@@ -28,6 +28,7 @@ from slipway.components.ingest.blocks import (
 from slipway.components.ingest.column_types import Columns, ColumnType, infer_type
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
+from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 from slipway.components.ingest.header_names import Header, header_of, names_problem, with_index
 from slipway.components.ingest.missing_values import is_number
 from slipway.components.ingest.notations import Notations
@@ -192,6 +193,8 @@ class _Table:
                     f"{self._file.name}: its lines end in CR alone, as on old Macs",
                     hint=f"tr '\\r' '\\n' < {shlex.quote(self._file.name)} > lines.csv",
                 )
+            if other := other_kind(first.data[:HEAD_BYTES]):
+                raise FileError(f"{self._file.name} is {other[0]}", hint=other[1])
             raise FileError(
                 f"{self._file.name} has no readable header: {why}",
                 hint="a CSV begins with a line of column names; unpack compressed files or name them .gz",

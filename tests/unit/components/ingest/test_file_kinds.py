@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import pickle
 import zipfile
 from pathlib import Path
 
@@ -38,6 +39,15 @@ def _zipped(*names):
         (b"ORC\x82\xd0\x01\x12", "an ORC file", "read_orc"),
         (bz2.compress(b"a\n1\n"), "a file compressed with bzip2", "end its name in .bz2"),
         (b"%PDF-1.7", "a PDF", "ask for the table"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image", "a folder for each class"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG image", "a folder for each class"),
+        (b"GIF89a\x32\0", "a GIF image", "a folder for each class"),
+        (b"II*\0\x08\0", "a TIFF image", "a folder for each class"),
+        (b"BM\xe6\x1d\0\0\0\0\0\x006\0", "a BMP image", "a folder for each class"),
+        (b"RIFF\xd6\x08\0\0WEBPVP8 ", "a WebP image", "a folder for each class"),
+        (b"\x93NUMPY\x01\0v\0{", "a NumPy array (npy)", "numpy.load(...), columns"),
+        (_zipped("x_train.npy"), "a file of NumPy arrays (npz)", "numpy.load(...)[...], columns"),
+        (pickle.dumps([1.5]), "a Python pickle", "read_pickle"),
         (b"\xef\xbb\xbf\n<!DOCTYPE HTML><p>Log in", "a web page", "download the file itself"),
         (b'<table border="1" class="dataframe">', "a web page", "download the file itself"),
     ],
@@ -62,10 +72,21 @@ def test_a_file_of_another_kind_is_reported_with_the_remedy(head, what, remedy):
         b"FEA1\tFEA2\n",
         b"ARROW1\n",
         "BZhö\n".encode(),
+        b"GIF89a,b\n1,2\n",
+        b"BMI,age\n23,50\n",
+        b"RIFF,WEBP,c\n1,2,3\n",
+        b"II*,b\n1,2\n",
+        "ÿØÿ,b\n1,2\n".encode(),
     ],
 )
 def test_text_is_no_other_kind(head):
     assert other_kind(head) is None
+
+
+def test_an_image_named_csv_is_reported_also_where_nothing_looked_at_its_head_before(ingest, write):
+    with pytest.raises(FileError, match=r"in\.csv is a PNG image\n") as caught:
+        ingest(write(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x32", "in.csv"))
+    assert "a folder for each class" in caught.value.hint
 
 
 @pytest.mark.parametrize(
