@@ -239,6 +239,26 @@ def test_ragged_columns_from_sequences_become_a_pushed_model_that_answers_them(c
         assert [each[0] for each in found] == pytest.approx([each[0] for each in answers], abs=1e-6), file
 
 
+@pytest.mark.parametrize(("form", "write"), [("jsonl", write_json), ("parquet", write_parquet)])
+def test_ragged_columns_of_a_table_become_a_pushed_model_that_answers_them(copy, here, form, write):
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    output = f"ragged-{form}"
+    model = pushed(
+        here, output, "--set", "schema=schemas/ragged.pbtxt", "--set", f"data.format={form}",
+        "--set", f"data.source=baskets.{form}",
+    )  # fmt: skip
+    [graph] = (copy / output).glob("artifacts/*/Transform/transform_graph/*/metadata/schema.pbtxt")
+    read = text_format.Parse(graph.read_text(encoding="utf-8"), schema_pb2.Schema())
+    assert read.represent_variable_length_as_ragged
+    write(copy / f"{output}.{form}", STRANGE)
+    found = predicted(copy, here, f"{output}.{form}", "--output", output)
+    assert [each[0] for each in asked(model, STRANGE)] == pytest.approx([each[0] for each in found], abs=1e-6)
+    assert found[0] == pytest.approx(found[1]), "an empty list is a missing one"
+    assert found[2][0] > 0.5 > found[1][0]
+
+
 def test_lists_of_parquet_in_batches_of_two_lengths_become_a_pushed_model_that_answers_them(copy, here):
     model = pushed(
         here, "parquet", "--set", "data.format=parquet", "--set", "data.source=baskets.parquet",
