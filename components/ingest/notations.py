@@ -33,8 +33,12 @@ _CLOCK_OF_12 = (
     r"^(?P<hours>0?[1-9]|1[0-2]):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9]))?"
     r"\s?(?P<half>[AaPp])\.?[Mm]\.?$"
 )
-_WITH_POINT = r"^\s*[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
+_WITH_POINT = r"^[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _NO_NUMBER = " (not as data.numbers says)"
+# 0.5 beside 45.5% may be a half, or half a percent; zero is the same in both.
+_PERCENT, _WITHOUT_PERCENT = "%", " (without the % of data.numbers)"
+_ZERO = r"^[-+]?0+(?:[.,]0*)?$"
+_BARE = r"^[+-]?[0-9_.]*[0-9][0-9_.]*(?:[eE][+-]?[0-9_]+)?$"
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
 
@@ -95,15 +99,21 @@ def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
     """Rewrite the cells that match `form` as numbers with a decimal point and nothing else.
 
     With a decimal comma, 1.234 does not match, and is no number: it would be read as 1.234, and may be 1234.
+    Among percentages, 0.5 is none, either.
     """
     plain, fits = written_numbers(cells, form)
     rest = cells
+    if form.unit == _PERCENT:
+        rest = _marked(rest, _BARE, _WITHOUT_PERCENT)
     if form.decimal != ".":
-        marked = pc.binary_join_element_wise(
-            cells, pa.scalar(_NO_NUMBER, cells.type), pa.scalar("", cells.type)
-        )
-        rest = pc.if_else(pc.match_substring_regex(cells, _WITH_POINT), marked, cells)
+        rest = _marked(rest, _WITH_POINT, _NO_NUMBER)
     return pc.if_else(fits, plain, rest)
+
+
+def _marked(cells: pa.Array, pattern: str, mark: str) -> pa.Array:
+    """Return the cells, with a text after those that match a pattern, so that they are no numbers."""
+    marked = pc.binary_join_element_wise(cells, pa.scalar(mark, cells.type), pa.scalar("", cells.type))
+    return pc.if_else(pc.match_substring_regex(pc.utf8_trim_whitespace(cells), pattern), marked, cells)
 
 
 def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.Array]:
@@ -112,7 +122,7 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
         return _seconds(pc.utf8_trim_whitespace(cells))
     decimal = re.escape(form.decimal)
     thousands = {" ": _SPACES, "'": _APOSTROPHES}.get(form.thousands, re.escape(form.thousands))
-    texts = pc.replace_substring(pc.utf8_trim_whitespace(cells), _MINUS, "-")
+    texts = written = pc.replace_substring(pc.utf8_trim_whitespace(cells), _MINUS, "-")
     texts = pc.replace_substring_regex(texts, _IN_PARENTHESES, r"-\1")
     texts = pc.replace_substring_regex(texts, _MINUS_AT_END, r"-\1")
     if form.unit:
@@ -124,6 +134,9 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
     fits = pc.match_substring_regex(
         texts, rf"^[+-]?(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
     )
+    if form.unit == _PERCENT:
+        is_sure = pc.or_(pc.match_substring(written, _PERCENT), pc.match_substring_regex(written, _ZERO))
+        fits = pc.and_(fits, is_sure)
     plain = texts
     if thousands:
         plain = pc.replace_substring_regex(plain, thousands, "")

@@ -36,7 +36,9 @@ class NumberFormat:
     thousands: str = setting(
         "", "Between groups of three digits; a space also matches a no-break space, and ' a curly apostrophe."
     )
-    unit: str = setting("", "Before or after the number, such as $ or %; it is removed.")
+    unit: str = setting(
+        "", "Before or after the number, such as $ or %; it is removed. With %, a bare 0.5 is no number."
+    )
     clock: bool = setting(
         False, "Instead of a number, hours, minutes and seconds such as 1:02:33 or 2:33, read as seconds."
     )

@@ -32,7 +32,6 @@ _THOUSANDS_BY_POINT = (",", ".")
 _NO_NUMBER = r"^\+|^[-(]?0[0-9]|(?:^|[^0-9.,])[0-9]{16}"
 # A zero before a separator, which is then the decimal point or comma and no thousands separator.
 _LONE_ZERO = {".": r"^[-(]?0\.", ",": r"^[-(]?0,"}
-_ZERO = r"^[-+]?0+(?:[.,]0*)?$"
 # Signs that Ingest takes for a minus only in a column with a number format of its own.
 _OTHER_MINUS = re.compile("[(\u2212]|-$")
 # Numbering such as (1), (2), or 1-, 2-.
@@ -219,8 +218,6 @@ def _fitting(present: pa.Array, unit: str) -> list[tuple[str, str]]:
     """Return the decimal signs and thousands separators with which all texts are numbers; maybe none."""
     if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
         return []
-    if unit == "%" and _has_other_shares(present):
-        return []
     lone = [
         sign for sign, form in _LONE_ZERO.items() if pc.any(pc.match_substring_regex(present, form)).as_py()
     ]
@@ -258,12 +255,6 @@ def _number(present: pa.Array, *, has_commas: bool) -> _ColumnFormat | None:
         words += f", {thousands!r} read as the thousands separator"
     settings = {"decimal": decimal} if decimal != "." else {}
     return _ColumnFormat(words, settings | ({"thousands": thousands} if thousands else {}) | named)
-
-
-def _has_other_shares(present: pa.Array) -> bool:
-    """Whether numbers beside those in percent lack the sign: 0.5 may be a half, or half a percent."""
-    bare = present.filter(pc.invert(pc.match_substring(present, "%")))
-    return not pc.all(pc.match_substring_regex(bare, _ZERO)).as_py() if len(bare) else False
 
 
 def _are_thousands(present: pa.Array) -> bool:

@@ -18,7 +18,14 @@ from slipway.components.ingest.options import NumberFormat
          ["1234", "-12345678.5", "7", "8", "1,23", "12,34,567"]),
         ({"unit": "$", "thousands": ","}, ["$12.50", "-$5", "$-5", "$ 1,000", "12", "€5"],
          ["12.50", "-5", "-5", "1000", "12", "€5"]),
-        ({"unit": "%"}, ["12%", "3.5 %", "-1%", "%"], ["12", "3.5", "-1", "%"]),
+        ({"unit": "%"}, ["12%", "3.5 %", "-1%", "%", "% 5"], ["12", "3.5", "-1", "%", "5"]),
+        # A number without the sign may be a share; zero is the same in both.
+        ({"unit": "%"}, ["0.5", "7", " -1e-3", "1_0", "0", "-0.0", "half", "", "inf"],
+         ["0.5 (without the % of data.numbers)", "7 (without the % of data.numbers)",
+          " -1e-3 (without the % of data.numbers)", "1_0 (without the % of data.numbers)",
+          "0", "-0.0", "half", "", "inf"]),
+        ({"unit": "%", "decimal": ","}, ["0,5%", "0,5", "0.5", "0,0"],
+         ["0.5", "0,5", "0.5 (without the % of data.numbers)", "0.0"]),
         ({"decimal": ","}, ["1,5", "-0,25", ",5", "3", "1.234", "x", "", "1.2.3", "inf"],
          ["1.5", "-0.25", ".5", "3", "1.234 (not as data.numbers says)", "x", "", "1.2.3", "inf"]),
         ({"decimal": ",", "thousands": "."}, ["1.234,5", "1.234", "12,5", "1.23"],
@@ -105,6 +112,27 @@ def test_a_cell_that_is_not_written_so_is_rejected_as_no_number_where_the_schema
     [reject] = found.rejects
     assert (reject["column"], reject["reason"]) == ("price", "not a number")
     assert re.search("5 apples", reject["detail"])
+
+
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_a_share_among_percentages_is_quarantined(ingest, tmp_path, file_format):
+    from slipway.components.ingest.column_types import ColumnType
+
+    cells = ["45.5%", "0.5", "0"]
+    path = tmp_path / f"rows.{file_format}"
+    if file_format == "parquet":
+        pq.write_table(pa.table({"n": cells}), path)
+    else:
+        lines = ["n", *cells] if file_format == "csv" else [json.dumps({"n": cell}) for cell in cells]
+        path.write_text("\n".join(lines))
+    found = ingest(
+        path, format=file_format, known={"n": ColumnType.FLOAT}, numbers={"n": {"unit": "%"}},
+        split={"all": 1}, max_bad_share=1.0,
+    )  # fmt: skip
+    assert [row["n"] for row in found.splits["all"]] == [[45.5], [0.0]]
+    [reject] = found.rejects
+    assert (reject["column"], reject["reason"]) == ("n", "not a number")
+    assert "0.5 (without the % of data.numbers)" in reject["detail"]
 
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
