@@ -229,7 +229,13 @@ def new(
     told += totals_note(table.columns) if table.is_whole else []
     is_csv = table.file_format == "csv"
     told += missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
-    told += placeholder_notes([d.facts for d in read], is_csv=is_csv, rewritten=table.value_formats.dates)
+    told += placeholder_notes(
+        [d.facts for d in read],
+        is_csv=is_csv,
+        rewritten=table.value_formats.dates,
+        categories=[d.facts.name for d in plan.with_role(Role.CATEGORY)]
+        + [label] * (decided != "regression"),
+    )
     told += epoch_notes([d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT)])
     if is_csv:
         numbers_read = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.LABEL)

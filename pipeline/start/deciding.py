@@ -12,7 +12,7 @@ from slipway.components.ingest.header_names import INDEX
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start import lists
 from slipway.pipeline.start.class_order import ordered
-from slipway.pipeline.start.facts import Facts, few
+from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.notes import notes_of
 
 Task = Literal["binary", "multiclass", "regression"]
@@ -125,9 +125,6 @@ _OTHER_DATE = re.compile(
     r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
     re.IGNORECASE,
 )
-# $1.2M, €350, 5 £: one notation of them all would be read as numbers.
-_MONEY = re.compile(r"[-+(]?\s?[$€£¥]\s?\d.*|[-+(]?\d[^$€£¥]*[$€£¥]\)?")
-_OF_TWO_KINDS = "numbers, some with a decimal point and some with a comma"
 _AMOUNT_SPAN = 30.0
 # What Keras calls the layers and operations of the generated network, which its inputs cannot be called.
 _LAYER_NAME = re.compile(
@@ -278,9 +275,9 @@ def _feature(column: Facts) -> Decision:
         why = f"free text, {column.words:.0f} words on average: its words and word pairs are hashed"
         return Decision(column, Role.TEXT, why, values=read)
     if column.kind == "text":
-        but = f", numbers except {few(column.others)}" if column.others else ""
-        but = f", numbers in several units: {_units(column)}" if column.units else but
-        but = f", {_OF_TWO_KINDS}" if column.is_of_two_kinds else but
+        but = ""
+        if unread := column.unread_numbers:
+            but = f", {unread.what}; to read them as numbers, {unread.remedy}, and start again"
         return _category(column, f"{column.distinct:,} different texts{but}")
     most = min(_MOST_CATEGORIES, column.present // _ROWS_PER_WHOLE_NUMBER)
     if column.kind == "int" and column.distinct <= most:
@@ -325,18 +322,11 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
                 "dates in several formats or in an unknown one: write them as YYYY-MM-DD; one format can be "
                 "named in data.dates"
             )
-        if column.distinct > _MOST_CATEGORIES and all(_MONEY.fullmatch(text) for text in column.counts):
-            return (
-                f"amounts in several currencies or notations, such as {few(tuple(column.counts)[:2])}; write "
-                "them as numbers, and start again"
-            )
-        if column.units and column.distinct > _MOST_CATEGORIES:
-            return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
-        if column.is_of_two_kinds and column.distinct > _MOST_CATEGORIES:
-            return f"{_OF_TWO_KINDS}; write them alike, and start again"
-        if is_unique or column.distinct > column.present / 2:
-            if column.others:
-                return f"text: numbers except {few(column.others)}; fix these cells, and start again"
+        unread, is_mostly_unique = column.unread_numbers, is_unique or column.distinct > column.present / 2
+        are_many = column.distinct > _MOST_CATEGORIES
+        if unread and (is_mostly_unique or (are_many and not unread.may_be_codes)):
+            return f"{unread.what}; {unread.remedy}, and start again"
+        if is_mostly_unique:
             if _is_free_text(column):
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
@@ -354,14 +344,10 @@ def _is_mark(column: Facts) -> bool:
     return column.distinct == 1 and column.missing_share >= _LEAST_EMPTY
 
 
-def _units(column: Facts) -> str:
-    return " and ".join(repr(unit) if unit else "none" for unit in column.units)
-
-
 def _is_free_text(column: Facts) -> bool:
     # Long texts that recur, such as the names of fifty companies, are categories.
     comes_back = column.distinct <= column.present / _ROWS_PER_CATEGORY
-    is_text = column.kind == "text" and not column.moment and not column.others and not column.units
+    is_text = column.kind == "text" and not column.moment and not column.unread_numbers
     return is_text and column.words >= _TEXT_WORDS and not comes_back
 
 

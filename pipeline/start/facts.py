@@ -4,12 +4,14 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from slipway.pipeline.start.unread_numbers import UnreadNumbers, others_of, unread_numbers
 
 Values = npt.NDArray[Any]
 
@@ -20,11 +22,7 @@ _MOMENT = re.compile(
 )
 # A day that a calendar may have, or 0000-00-00 for none. Codes such as 4711-56-78 are written alike.
 _DAY = re.compile(r"(?:000[01]|[12]\d{3}|9999)-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])")
-# 12, -1,234.50, ($5), 5-, 12 %; not a code with leading zeros.
-_NUMBER = re.compile(
-    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?[)-]?"
-)
-# If at least this share of the texts are numbers, the other texts are reported.
+# Nearly all texts of a column of dates are days of a calendar; others may be any that look like one.
 _MOSTLY = 0.9
 # Seconds since 1970, from September 2001 to 2100.
 _EPOCH_SECONDS = (1e9, 4.1e9)
@@ -49,23 +47,15 @@ _TIME_WORDS = ("time", "date", "_at", "_ts")
 _TIME_END = re.compile(r"[a-z](At|Ts|TS)$")
 _MOST_VALUES = 1000
 _NINES = re.compile(r"9{2,}(\.9+)?")
+LONE_CODES = frozenset([-1.0, -9.0])
+"""Numbers that often mean no value, if no other number of the column is negative."""
 # A number that means a missing value recurs, and other numbers occur beside it.
 _LEAST_PLACEHOLDERS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
-_SHOWN = 3
-_PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
-# 80 kg, 12.5°C, 23 kg/m2, 48.1° N: after the digits come a letter or a sign, and no other number.
-_WITH_UNIT = re.compile(
-    r"[-+\u2212]?(?!0\d)\d[\d.,' ]*(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
-)
 _WORD = re.compile(r"[^\W_]+")
 _COUNTED_TEXTS = 10_000
 EXACT = 2**53
 """Up to this value, float64 represents every integer exactly."""
-# A column of numbers has few units, each of which recurs; house numbers such as 12B and addresses have more.
-_MOST_UNITS, _LEAST_OF_UNIT = 3, 10
-# 50% beside 0.5, however few: nothing but shares has a percent sign.
-_SHARES = {"", "%"}
 
 
 @dataclass(frozen=True)
@@ -86,8 +76,7 @@ class Facts:
         words: the mean number of words of a text.
         others: the distinct values of a text that are not numbers, if nearly all are numbers; at most 1,000.
         is_whole: whether all numbers are whole, as in a column of IDs that a program wrote as 1.0, 2.0.
-        units: the units of a text of numbers in several units, such as kg and lb.
-        is_of_two_kinds: whether the texts are numbers, some with a decimal point and some with a comma.
+        unread_numbers: what the texts are if they look like numbers that are not read as such; else None.
         ngrams: the 99% quantile of the number of words and word pairs in a text.
         moment: "date", "time" (a date with a time of day) or one of `EPOCH_UNITS` (since 1970) if the column
             holds points in time, else "".
@@ -113,8 +102,7 @@ class Facts:
     words: float = 0.0
     others: tuple[str, ...] = ()
     is_whole: bool = False
-    units: tuple[str, ...] = ()
-    is_of_two_kinds: bool = False
+    unread_numbers: UnreadNumbers | None = None
     ngrams: int = 0
     moment: str = ""
     longest: int = 1
@@ -145,14 +133,6 @@ class Facts:
         return max(abs(self.least), abs(self.greatest)) > _FLOAT32_MAX
 
 
-def few(texts: Sequence[str]) -> str:
-    """Return the first texts as an enumeration, such as "'Total' and 7 more"."""
-    shown = [repr(text[:40]) for text in texts[:_SHOWN]]
-    if more := len(texts) - len(shown):
-        shown.append(f"{more:,} more")
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
-
-
 def facts_of(name: str, kind: str, values: Values, *, is_duration: bool = False) -> Facts:
     """Compute the properties of a column.
 
@@ -165,6 +145,7 @@ def facts_of(name: str, kind: str, values: Values, *, is_duration: bool = False)
         present = [value for value in values.tolist() if value is not None]
         counts = Counter(present)
         moment = _moment_of_texts(counts)
+        others = others_of(counts, most=_MOST_VALUES)
         return Facts(
             name=name,
             kind=kind,
@@ -173,9 +154,8 @@ def facts_of(name: str, kind: str, values: Values, *, is_duration: bool = False)
             distinct=len(counts),
             counts=_most_frequent(counts),
             words=sum(len(text.split()) for text in counts) / max(len(counts), 1),
-            others=_others(counts),
-            units=_units(counts),
-            is_of_two_kinds=_is_of_two_kinds(counts),
+            others=others,
+            unread_numbers=unread_numbers(list(counts), others) if present else None,
             ngrams=_ngrams(list(itertools.islice(counts, _COUNTED_TEXTS))),
             missing_value_placeholders=_date_placeholders(counts) if moment else {},
             moment=moment,
@@ -259,6 +239,8 @@ def _day_number(text: str) -> int:
 def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[float | str, int]:
     """Return outlying numbers that recur and look like placeholders for a missing value, with their rows.
 
+    So is -1 or -9 if no other number is negative.
+
     Args:
         found: the distinct numbers, ascending.
         rows: the number of rows of each.
@@ -271,7 +253,11 @@ def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[flo
         if (
             rows[low] >= _LEAST_PLACEHOLDERS
             and first < 0
-            and ((_are_nines(first) and inner[0] > first / 2) or inner[0] - first > inner[-1] - inner[0])
+            and (
+                (_are_nines(first) and inner[0] > first / 2)
+                or inner[0] - first > inner[-1] - inner[0]
+                or (first in LONE_CODES and inner[0] >= 0)
+            )
         ):
             placeholders[first] = rows[low]
             low += 1
@@ -296,41 +282,6 @@ def _ngrams(texts: list[str]) -> int:
 def _most_frequent(counts: Counter[Any]) -> dict[Any, int]:
     # Ties are in the order of the values, so that the same file always yields the same generated code.
     return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:_MOST_VALUES])
-
-
-def _others(counts: Counter[str]) -> tuple[str, ...]:
-    """Return the few texts that are not numbers, which turn a column of numbers into a column of text."""
-    others = [text for text in counts if not _NUMBER.fullmatch(text.strip())]
-    is_few = len(others) <= (1 - _MOSTLY) * len(counts)
-    if any(text.strip().isdigit() for text in others):
-        return ()  # digits with leading zeros are codes
-    return tuple(sorted(others)[:_MOST_VALUES]) if is_few else ()
-
-
-def _units(counts: Counter[str]) -> tuple[str, ...]:
-    """Return the units if all texts are numbers in two or more units, such as 80 kg and 176 lb."""
-    units: Counter[str] = Counter()
-    for text in counts:
-        match = with_unit(text)
-        if match is None:
-            return ()
-        units[match] += 1
-        if len(units) > _MOST_UNITS:
-            return ()
-    is_sure = set(units) == _SHARES or all(rows >= _LEAST_OF_UNIT for rows in units.values())
-    return tuple(sorted(units)) if is_sure and len(units) > 1 else ()
-
-
-def _is_of_two_kinds(texts: Collection[str]) -> bool:
-    """Whether numbers are written as 1.5 and as 1,5: one of the two may be meant for thousands."""
-    signs = {sign for text in texts for sign in ".," if sign in text}
-    return len(signs) > 1 and all(_PLAIN.fullmatch(text.strip()) for text in texts)
-
-
-def with_unit(text: str) -> str | None:
-    """Return the unit of a number, such as kg of 80 kg; empty if it has none, None if it is no number."""
-    match = _WITH_UNIT.fullmatch(text.strip())
-    return match["unit"] if match else None
 
 
 def _moment_of_texts(counts: Counter[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slipway.components.counted_words import counted
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS, Task
-from slipway.pipeline.start.facts import EXACT, Facts, few
+from slipway.pipeline.start.facts import EXACT, Facts
 
 # An integer label with at most this many values is a class; up to twice as many, the user should decide.
 _SURE_CLASSES = 10
@@ -185,10 +185,9 @@ def _too_many_classes(label: Facts) -> UsageError:
         remedy = "add --task regression"
     elif label.moment:
         remedy = "dates cannot be classes: add a column with the days since a fixed date, and name that"
-    elif label.others:
-        remedy = f"it holds numbers except {few(label.others)}: fix these cells, or remove their rows"
-    elif label.units:
-        remedy = "it holds numbers in several units: write them in one unit"
+    elif unread := label.unread_numbers:
+        remedy = f"it holds {unread.what}: {unread.remedy}"
+        remedy += ", or remove their rows" if unread.may_be_codes else ""
     else:
         remedy = "add a column in which the rare ones share a name, and name that with --label"
     return UsageError(

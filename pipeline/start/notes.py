@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.escaped_text import short
-from slipway.pipeline.start.facts import EPOCH_UNITS, Facts, likely_epoch_unit
+from slipway.pipeline.start.facts import EPOCH_UNITS, LONE_CODES, Facts, likely_epoch_unit
 from slipway.pipeline.start.value_formats import MISSING_WORDS
 
 _LEAST_CLASSES = 2
@@ -120,16 +120,26 @@ def width_notes(features: int) -> list[str]:
 
 
 def placeholder_notes(
-    columns: Sequence[Facts], *, is_csv: bool, rewritten: Collection[str] = ()
+    columns: Sequence[Facts], *, is_csv: bool, rewritten: Collection[str], categories: Collection[str]
 ) -> list[str]:
     """Return a note for each column with numbers or dates that may stand for a missing value.
 
     Args:
         is_csv: whether the files are CSV, for which `--null-value` can name such values.
         rewritten: columns of dates that the files write in another way than YYYY-MM-DD.
+        categories: columns each of whose values stands for itself.
     """
     return [
-        _placeholder_note(column, is_csv=is_csv, is_rewritten=column.name in rewritten)
+        _placeholder_note(
+            column,
+            is_csv=is_csv,
+            is_rewritten=column.name in rewritten,
+            kind="category of its own"
+            if column.name in categories
+            else "date"
+            if column.moment
+            else "number",
+        )
         for column in columns
         if column.missing_value_placeholders
     ]
@@ -303,16 +313,21 @@ def _ends_with_sum(values: npt.NDArray[np.float64]) -> bool:
     return bool(abs(above.sum() - last) <= _ROUNDED * last)
 
 
-def _placeholder_note(column: Facts, *, is_csv: bool, is_rewritten: bool) -> str:
-    shown = [each if isinstance(each, str) else f"{each:.15g}" for each in column.missing_value_placeholders]
+def _placeholder_note(column: Facts, *, is_csv: bool, is_rewritten: bool, kind: str) -> str:
+    placeholders = column.missing_value_placeholders
+    shown = [each if isinstance(each, str) else f"{each:.15g}" for each in placeholders]
     options = " ".join(f"--null-value={shlex.quote(each)}" for each in shown)
     remedy = f"start again with {options}" if is_csv else "empty these cells"
     if is_csv and is_rewritten:
         remedy = "start again with --null-value and the date as the file writes it"
-    rows = counted(sum(column.missing_value_placeholders.values()), "row")
-    kind = "date" if column.moment else "number"
+    where = "far from its other values"
+    if LONE_CODES.issuperset(placeholders):
+        where = "and no other number below 0"
+        # Elsewhere, such a number may be a value.
+        remedy += ", if no other column has it as a number, or empty these cells" if is_csv else ""
+    rows = counted(sum(placeholders.values()), "row")
     return (
-        f"{column.name} holds {' and '.join(shown)} in {rows}, far from its other values. If it "
+        f"{column.name} holds {' and '.join(shown)} in {rows}, {where}. If it "
         f"means a missing value, {remedy}; otherwise it is treated as a {kind}."
     )
 

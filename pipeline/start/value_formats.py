@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from slipway.components.ingest.notations import plain_dates, written_numbers
 from slipway.components.ingest.options import NumberFormat
-from slipway.pipeline.start.facts import with_unit
+from slipway.pipeline.start.unread_numbers import with_unit
 
 MISSING_WORDS = frozenset(
     [

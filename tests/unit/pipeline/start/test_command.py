@@ -319,6 +319,16 @@ def test_a_number_that_may_stand_for_no_value_is_reported_and_becomes_none_where
     )
 
 
+def test_a_lone_negative_number_is_reported_also_where_it_is_a_category(root):
+    counts = {"visits": lambda row: row % 41 if row % 9 else -1, "level": lambda row: row % 8 - 1}
+    _write(root, COLUMNS | counts)
+    told = _begin(root).text()
+    either = "-1 in {} rows, and no other number below 0. If it means a missing value, start again with {}"
+    remedy = "--null-value=-1, if no other column has it as a number, or empty these cells; otherwise it is"
+    assert f"visits holds {either.format(34, remedy)} treated as a number." in told
+    assert f"level holds {either.format(38, remedy)} treated as a category of its own." in told
+
+
 def test_a_date_that_may_stand_for_no_value_is_reported_and_does_not_decide_the_split(root):
     def ended(row):
         return "9999-12-31" if row % 3 else f"2024-{1 + row % 12:02}-{1 + row % 28:02}"

@@ -89,7 +89,7 @@ def _role(column, **options):
             "valuation",
             [f"${row / 10}M" if row % 2 else f"€{row}" for row in range(ROWS)],
             Role.LEFT_OUT,
-            "amounts in several currencies or notations, such as '$0.1M' and '$0.3M'",
+            "amounts in several currencies or notations, such as '€0' and '$0.1M'",
         ),
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
@@ -111,7 +111,8 @@ def _role(column, **options):
             "dose",
             _cycle(*(f"{n} {unit}" for n in range(1, 13) for unit in ("mg", "g"))),
             Role.CATEGORY,
-            "24 different texts, numbers in several units: 'g' and 'mg'",
+            "24 different texts, numbers in several units: 'g' and 'mg'; to read them as numbers, write them "
+            "in one unit, and start again",
         ),
         (
             "depth",
@@ -119,6 +120,19 @@ def _role(column, **options):
             Role.CATEGORY,
             "24 different texts, numbers, some with a decimal point and some with a comma",
         ),
+        (
+            "place",
+            [f"48.{row}, 11.5" for row in range(ROWS)],
+            Role.LEFT_OUT,
+            "write them in two columns, and",
+        ),
+        (
+            "city",
+            _cycle("48.1, 11.5", "52.5, 13.4"),
+            Role.CATEGORY,
+            "two numbers in each text, such as '48.1",
+        ),
+        ("views", _cycle("1.2M", "3k", "500"), Role.CATEGORY, "units: none and 'M' and 'k'; to read them as"),
         ("code", [f"A{row:05}" for row in range(ROWS)], Role.LEFT_OUT, "an id"),
         (
             "remark",
@@ -130,7 +144,7 @@ def _role(column, **options):
             "amount",
             [*(f"{row}.25" for row in range(ROWS - 1)), "Total"],
             Role.LEFT_OUT,
-            "text: numbers except 'Total'; fix these cells, and start again",
+            "numbers except 'Total'; fix these cells, and start again",
         ),
         (
             "years",

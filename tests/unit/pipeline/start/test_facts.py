@@ -135,6 +135,11 @@ MANY = np.arange(-2.0, 40.0, 0.5).tolist()
         ([*range(-2000, 2000), *[-999] * 9], {}),
         ([*MANY, *[200] * 9], {}),  # a price, or a cap
         ([0, 1] * 50 + [-9] * 50, {}),
+        ([*range(60), *[-1] * 5], {-1: 5}),
+        ([*range(7), *[-9] * 5], {-9: 5}),
+        ([*range(60), *[-1] * 4], {}),
+        ([*range(60), *[-2] * 9], {}),  # a difference, or degrees
+        ([*range(-2, 60), *[-1] * 9], {}),
         ([0] * 90 + MANY, {}),
     ],
 )
@@ -167,33 +172,3 @@ def test_dates_that_look_like_no_value_are_found(values, placeholders):
 )
 def test_numbers_of_a_float_column_may_be_whole(values, is_whole):
     assert facts_of("id", "float", _numbers(*values)).is_whole is is_whole
-
-
-def _measured(*units, rows=60):
-    return _texts(*(f"{row + 0.5}{units[row % len(units)]}" for row in range(rows)))
-
-
-@pytest.mark.parametrize(
-    ("values", "units"),
-    [
-        (_measured(" kg", " lb"), ("kg", "lb")),
-        (_measured("°C", "°F", ""), ("", "°C", "°F")),
-        (_measured(" kg/m2", " kg/m²"), ("kg/m2", "kg/m²")),
-        (_measured("° N", "° S"), ("° N", "° S")),
-        (_measured(" kg"), ()),
-        (_texts("50%", "12.5 %", "0.5"), ("", "%")),
-        (_measured("A", "B", "C", "D"), ()),
-        (_measured(" Main St", " Oak Ave"), ()),
-        (_measured(" kg", " lb", rows=12), ()),
-        (_texts(*_measured(" kg", " lb"), "heavy"), ()),
-    ],
-)
-def test_numbers_in_several_units_are_told_from_other_texts(values, units):
-    assert facts_of("weight", "text", values).units == units
-
-
-@pytest.mark.parametrize(
-    ("values", "is_one"), [(("1.5", "1,5 "), True), (("1.5", "2.5"), False), (("1.5", "1,5", "x"), False)]
-)
-def test_numbers_with_a_point_and_with_a_comma_are_told_from_ids(values, is_one):
-    assert facts_of("width", "text", _texts(*values)).is_of_two_kinds is is_one

@@ -79,7 +79,14 @@ def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
     ("values", "remedy"),
     [
         ([f"c{n}" for n in range(101)], "the rare ones share a name"),
-        ([*(f"${n}.50" for n in range(2000)), "Total"], "numbers except 'Total': fix these cells"),
+        (
+            [*(f"${n}.50" for n in range(2000)), "Total"],
+            "numbers except 'Total': fix these cells, or remove their rows",
+        ),
+        (
+            [f"{n / 10}{'kM'[n % 2]}" for n in range(200)],
+            "in several units: 'M' and 'k': write them in one unit",
+        ),
         ([f"2024-{1 + n % 12:02}-{1 + n // 12:02}" for n in range(200)], "the days since a fixed date"),
         (list(range(101)), "--task regression"),
     ],
