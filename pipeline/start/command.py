@@ -39,7 +39,8 @@ from slipway.pipeline.start.notes import (
 )
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
-from slipway.pipeline.start.splitting import Split, decide_split
+from slipway.pipeline.start.split_rule import Split
+from slipway.pipeline.start.splitting import decide_split
 from slipway.pipeline.start.writing import files_of, write_files, written_lines
 from slipway.pipeline.terminal.invocation import command
 

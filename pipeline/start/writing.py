@@ -18,7 +18,7 @@ from slipway.pipeline.start.deciding import Decision, Plan, Role
 from slipway.pipeline.start.facts import EPOCH_UNITS, Facts
 from slipway.pipeline.start.reading import Table
 from slipway.pipeline.start.rendering import line, workload_files
-from slipway.pipeline.start.splitting import Split
+from slipway.pipeline.start.split_rule import Split
 from slipway.pipeline.start.value_formats import ValueFormats
 
 # With fewer rows a linear model is rarely beaten, and always easier to understand.
