@@ -14,6 +14,7 @@ from slipway.pipeline.start import lists
 from slipway.pipeline.start.class_order import ordered
 from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.notes import notes_of
+from slipway.pipeline.start.unread_dates import unread_dates
 
 Task = Literal["binary", "multiclass", "regression"]
 
@@ -117,14 +118,6 @@ NO_ID_NAME = re.compile(
 )
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
-# 1.4.7 is a version, and 4711-56-78 a code.
-_OTHER_DATE = re.compile(
-    r"((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?"
-    r"(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\d{4}[./-](?:0?\d|1[0-2])[./-](?:[0-2]?\d|3[01])\b"
-    r"|(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez|fév|avr|juin|juil|aoû"
-    r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
-    re.IGNORECASE,
-)
 _AMOUNT_SPAN = 30.0
 # What Keras calls the layers and operations of the generated network, which its inputs cannot be called.
 _LAYER_NAME = re.compile(
@@ -317,11 +310,8 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         return f"the same in every {row}: {next(iter(column.counts))!s:.40}"
     is_unique = column.distinct >= _ID_SHARE * column.present
     if column.kind == "text" and not column.moment:
-        if all(_OTHER_DATE.match(str(value)) for value in column.counts):
-            return (
-                "dates in several formats or in an unknown one: write them as YYYY-MM-DD; one format can be "
-                "named in data.dates"
-            )
+        if why := unread_dates(tuple(column.counts)):
+            return why
         unread, is_mostly_unique = column.unread_numbers, is_unique or column.distinct > column.present / 2
         are_many = column.distinct > _MOST_CATEGORIES
         if unread and (is_mostly_unique or (are_many and not unread.may_be_codes)):

@@ -78,17 +78,17 @@ def unread_numbers(texts: Sequence[str], others: Sequence[str]) -> UnreadNumbers
         return UnreadNumbers(f"numbers in several units: {named}", "write them in one unit")
     if _are_pairs(texts):
         return UnreadNumbers(
-            f"two numbers in each text, such as {_few(texts[:1])}", "write them in two columns"
+            f"two numbers in each text, such as {few(texts[:1])}", "write them in two columns"
         )
     if all(_MONEY.fullmatch(text) for text in texts):
-        what = f"amounts in several currencies or notations, such as {_few(texts[:2])}"
+        what = f"amounts in several currencies or notations, such as {few(texts[:2])}"
         return UnreadNumbers(what, "write them as numbers")
     if others:
-        return UnreadNumbers(f"numbers except {_few(others)}", "fix these cells", may_be_codes=True)
+        return UnreadNumbers(f"numbers except {few(others)}", "fix these cells", may_be_codes=True)
     return None
 
 
-def _few(texts: Sequence[str]) -> str:
+def few(texts: Sequence[str]) -> str:
     """Return the first texts as an enumeration, such as "'Total' and 7 more"."""
     shown = [repr(text[:40]) for text in texts[:_SHOWN]]
     if more := len(texts) - len(shown):

@@ -1,0 +1,43 @@
+"""Columns of texts that are dates to a reader only."""
+
+import pytest
+
+from slipway.pipeline.start.unread_dates import unread_dates
+
+DAYS = [f"2024-01-{day:02}" for day in range(1, 28)]
+GERMAN = [f"{day:02}.01.2024" for day in range(1, 28)]
+
+
+@pytest.mark.parametrize(
+    "texts", [DAYS + GERMAN, [*GERMAN, "31.02.2024"], [f"{day} Dezember 2021" for day in range(1, 20)]]
+)
+def test_dates_of_several_formats_are_told_with_the_remedy(texts):
+    assert unread_dates(texts).startswith("dates in several formats or in an unknown one: write them as YYYY")
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"),
+    [
+        (["TBD"], "'TBD'"),
+        (["TBD", "open"], "'TBD' and 'open'"),
+        (["TBD", "open", "-/-"], "'TBD', 'open' and"),
+    ],
+)
+def test_a_few_words_among_dates_are_named(others, shown):
+    told = unread_dates([*DAYS, *others])
+    assert told.startswith(f"dates except {shown}")
+    assert told.endswith("; correct or empty these cells, and start again")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [*DAYS, "a", "b", "c", "d"],  # 27 of 31
+        [*DAYS[:4], "TBD"],
+        [f"1.{n}.{n}" for n in range(30)],  # versions
+        [f"4711-{n}-78" for n in range(30, 60)],
+        ["red", "blue"],
+    ],
+)
+def test_other_texts_are_no_dates(texts):
+    assert unread_dates(texts) == ""
