@@ -15,6 +15,7 @@ from slipway.pipeline.terminal.invocation import program_name
 from slipway.pipeline.terminal.printable import printable
 
 _LAST_OF_FOUR_DIGITS = 0xFFFF
+_LINE = 110
 
 
 def workload_files(
@@ -59,7 +60,7 @@ def _environment(folder: str) -> jinja2.Environment:
         # The output is not HTML; each expression in a template uses the filter of its language.
         autoescape=False,  # noqa: S701
     )
-    made.filters |= {"literal": _literal, "proto": _proto, "line": line, "text": _text}
+    made.filters |= {"literal": _literal, "wrapped": _wrapped, "proto": _proto, "line": line, "text": _text}
     return made
 
 
@@ -73,6 +74,14 @@ def _literal(value: Any) -> str:
     """
     text = utf8(json.dumps(value, ensure_ascii=False)).decode()
     return re.sub(r"[^ -~]", _escaped, text)
+
+
+def _wrapped(values: list[Any], column: str) -> str:
+    """Return the values of a row's column as a literal; if they are too long for a line, one on each."""
+    whole = _literal(values)
+    if len(f"        {_literal(column)}: {whole},") <= _LINE:
+        return whole
+    return "".join(["[\n", *(f"            {_literal(value)},\n" for value in values), "        ]"])
 
 
 def _escaped(letter: re.Match[str]) -> str:

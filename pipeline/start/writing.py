@@ -28,6 +28,8 @@ _RARE_SHARE = 0.2
 # A text with at most this many values gets a domain, so that the data gate reports a new one. Not where only
 # the first rows were looked at: others may be sorted behind them.
 _DOMAIN_VALUES = 20
+# So many letters of a free text are in a row of the generated test, which need not hold whole articles.
+_SAMPLE_TEXT = 60
 _SAMPLE_ROWS = 5
 # The vocabulary of a categorical feature takes 0.07 s of CPU to load, and as long again for its first lookup.
 # With more features than this, a slow or busy machine would reach the default limits of the serving check.
@@ -317,6 +319,15 @@ def _cell(table: Table, decision: Decision, row: int) -> list[Any]:
     name = decision.facts.name
     values = table.lists[name][row] if name in table.lists else [table.columns[name][row]]
     present = [value for value in values if value is not None and value == value]
+    if decision.role is Role.TEXT:
+        return [_cut(text) for text in present]
     if decision.facts.kind == "text":
         return present
     return [int(value) if decision.facts.kind == "int" else float(value) for value in present]
+
+
+def _cut(text: str) -> str:
+    """Return the first words of a text."""
+    if len(text) <= _SAMPLE_TEXT:
+        return text
+    return text[:_SAMPLE_TEXT].rpartition(" ")[0] or text[:_SAMPLE_TEXT]

@@ -189,12 +189,19 @@ def test_whatever_stands_in_names_and_values_stays_data(root):
     assert "<script>" not in readme
 
 
-@pytest.mark.parametrize("parts", [(), ("tags",), ("prices",), ("face",), ("tags", "prices", "face")])
+@pytest.mark.parametrize(
+    "parts", [(), ("tags",), ("prices",), ("face",), ("note",), ("wide",), ("tags", "prices", "face", "note")]
+)
 def test_the_code_needs_no_formatter(root, project, parts):
     _write(root, COLUMNS)
     _begin(root)
     if parts:
-        rows = [{name: each[name] for name in (*parts, "churned")} for each in _list_rows()]
+        words = [" ".join(f"word{row * n % 997}" for n in range(90)) for row in range(300)]
+        more = [
+            {"note": note, "wide": [n / 3 for n in range(row, row + 64)]} for row, note in enumerate(words)
+        ]
+        rows = [each | other for each, other in zip(_list_rows(), more, strict=True)]
+        rows = [{name: each[name] for name in (*parts, "churned")} for each in rows]
         (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
         _begin(root, name="lists", data="data.jsonl")
     ours = 'lint.isort.known-first-party = ["slipway", "workloads"]'
@@ -207,6 +214,10 @@ def test_the_code_needs_no_formatter(root, project, parts):
         check=False,
     )
     assert done.returncode == 0, done.stdout
+    if "note" in parts:
+        test = (root / "tests/unit/workloads/test_lists.py").read_text()
+        assert '"note": ["word0 word1 word2 word3 word4 word5 word6 word7 word8 word9"],' in test
+        assert "and long texts are cut." in test
 
 
 @pytest.mark.parametrize(
