@@ -229,9 +229,10 @@ def new(
     told += second_header_note(table.columns, [each for each in columns if each.name in table.columns])
     told += totals_note(table.columns) if table.is_whole else []
     is_csv = table.file_format == "csv"
-    told += missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
+    of_answers = missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
+    told += of_answers
     told += placeholder_notes(
-        [d.facts for d in read],
+        [d.facts for d in read if not (of_answers and d.role is Role.LABEL)],
         is_csv=is_csv,
         rewritten=table.value_formats.dates,
         categories=[d.facts.name for d in plan.with_role(Role.CATEGORY)]

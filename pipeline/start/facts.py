@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -267,6 +267,13 @@ def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[flo
         else:
             break
     return placeholders
+
+
+def lone_code(values: Iterable[Any]) -> list[float]:
+    """Return the one negative number among some values if it often means no value, such as -1 or -99."""
+    negative = [value for value in values if not isinstance(value, str) and value < 0]
+    is_code = len(negative) == 1 and (negative[0] in LONE_CODES or _are_nines(negative[0]))
+    return negative if is_code else []
 
 
 def _are_nines(number: float) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.escaped_text import short
-from slipway.pipeline.start.facts import EPOCH_UNITS, LONE_CODES, Facts, likely_epoch_unit
+from slipway.pipeline.start.facts import EPOCH_UNITS, LONE_CODES, Facts, likely_epoch_unit, lone_code
 from slipway.pipeline.start.value_formats import MISSING_WORDS
 
 _LEAST_CLASSES = 2
@@ -192,17 +192,18 @@ def _day(number: float, unit: str) -> str:
 
 
 def missing_class_notes(label: Facts, *, is_csv: bool) -> list[str]:
-    """Return a note about classes whose names are words for a missing value; empty if there is none.
+    """Return a note about classes whose names are words or codes for a missing value; empty if there is none.
 
     Args:
         label: the column to predict, of a classification.
         is_csv: as for `placeholder_notes`.
     """
-    words = [text for text in label.counts if str(text).strip().lower() in ("", *MISSING_WORDS)]
+    words = [value for value in label.counts if str(value).strip().lower() in ("", *MISSING_WORDS)]
+    words += lone_code(label.counts)
     if not words or label.distinct - len(words) < _LEAST_CLASSES:
         return []
-    count = counted(sum(label.counts[text] for text in words), "row")
-    options = " ".join(f"--null-value={shlex.quote(text)}" for text in words)
+    count = counted(sum(label.counts[value] for value in words), "row")
+    options = " ".join(f"--null-value={shlex.quote(str(value))}" for value in words)
     remedy = f"start again with {options}" if is_csv else "empty these cells"
     what, mean = (
         ("a class of its own", "it means") if len(words) == 1 else ("classes of their own", "they mean")

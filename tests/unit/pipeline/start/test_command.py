@@ -340,6 +340,15 @@ def test_a_lone_negative_number_is_reported_also_where_it_is_a_category(root):
     assert f"level holds {either.format(38, remedy)} treated as a category of its own." in told
 
 
+def test_a_label_that_may_not_be_known_is_reported_once(root):
+    _write(root, COLUMNS | {"grade": lambda row: row % 8 - 1})
+    told = _begin(root, label="grade", task="multiclass").text()
+    assert (
+        told.count("grade -1 (38 rows) is a class of its own. If it means that the answer is not known") == 1
+    )
+    assert "grade holds -1" not in told
+
+
 def test_a_date_that_may_stand_for_no_value_is_reported_and_does_not_decide_the_split(root):
     def ended(row):
         return "9999-12-31" if row % 3 else f"2024-{1 + row % 12:02}-{1 + row % 28:02}"

@@ -162,6 +162,24 @@ def test_classes_that_are_words_for_no_value_are_told():
     assert "empty these cells" in _classes("yes", "no", "?", is_csv=False)[0]
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([0, 1, -1, -1], "churned -1 (2 rows) is a class of its own. If it means that the answer is not "
+         "known, start again with --null-value=-1: such rows are left out then."),
+        ([1, 2, 3, -99], "churned -99 (1 row) is a class"),
+        ([-1, 1], ""),
+        ([-2, -1, 0, 1], ""),
+        ([-2, 0, 1], ""),
+        ([0, 1, 2], ""),
+    ],
+)  # fmt: skip
+def test_a_lone_negative_class_may_be_a_code_for_no_answer(values, told):
+    label = facts_of("churned", "int", np.array(values, dtype=np.float64))
+    notes = missing_class_notes(label, is_csv=True)
+    assert [note[: len(told)] for note in notes] == ([told] if told else [])
+
+
 @pytest.mark.parametrize("texts", [("yes", "no"), ("x", "-"), ("yes", "NA"), ("low", "high", "not known")])
 def test_other_classes_are_classes(texts):
     assert _classes(*texts) == []
