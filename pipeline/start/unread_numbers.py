@@ -20,23 +20,11 @@ _WITH_UNIT = re.compile(
 _MOST_UNITS, _LEAST_OF_UNIT = 3, 10
 # 50% beside 0.5, however few: nothing but shares has a percent sign.
 _SHARES = {"", "%"}
-# 3k beside 1.2M, however few: one of the first is among them, and no other unit.
+# 3k beside 1.2M, however few: one of the sure ones is among them, and no other unit.
 _SURE_MAGNITUDES = {"k", "K", "M", "Mio", "mio", "Mio.", "Tsd", "Tsd.", "mln", "million"}
 _MAGNITUDES = {
-    *_SURE_MAGNITUDES,
-    "",
-    "m",
-    "mn",
-    "B",
-    "b",
-    "bn",
-    "Bn",
-    "T",
-    "Mrd",
-    "Mrd.",
-    "thousand",
-    "billion",
-}
+    *_SURE_MAGNITUDES, "", "m", "mn", "B", "b", "bn", "Bn", "T", "Mrd", "Mrd.", "thousand", "billion",
+}  # fmt: skip
 # 48.137, 11.575 or (48.1° N; 11.6° E), also with decimal commas, and 48.137 11.575: never 1,234 or 1 234.
 _DEGREES = r"\s?°?\s?[NSEWO]?"
 _WITH_POINT, _ANY = r"[-+\u2212]?\d+\.\d+", r"[-+\u2212]?\d+(?:[.,]\d+)?"
