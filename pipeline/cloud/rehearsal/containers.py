@@ -91,6 +91,7 @@ class Containers:
         with tempfile.TemporaryDirectory(prefix="container-") as temporary:
             own = Path(temporary)
             variables = self._bring_account(own, os.environ)
+            self._make_mount_points(own)
             self._give(own, whole=True)
             for folder in writable:
                 self._give(folder, whole=folder.is_relative_to(self.rehearsals))
@@ -134,15 +135,11 @@ class Containers:
         command = [self.program, "run", *CLOSED, "--name", name, "--label", f"{_LABEL}={self.rehearsals}"]
         command += ["--security-opt", "label=disable", "--network", self._network(variables)]
         command += ["--http-proxy=false"] if is_podman else []
-        if os.getuid() != 0:
-            # The user who rehearses owns what the tasks write.
-            command += ["--user", f"{os.getuid()}:{os.getgid()}"]
-            command += ["--userns", "keep-id"] if is_podman else []
+        command += user_options(self.program)
         if "memoryLimit" in limits:
-            memory = str(int(limits["memoryLimit"] * _GB))
-            command += ["--memory", memory, "--memory-swap", memory]
+            command += memory_options(int(limits["memoryLimit"] * _GB))
         if "cpuLimit" in limits:
-            command += ["--cpus", str(min(limits["cpuLimit"], cores))]
+            command += core_options(min(limits["cpuLimit"], cores))
         command += ["--env", f"{FAILURE_VARIABLE}={_TEMPORARY}/{_FAILURE}"]
         for variable, value in variables.items():
             command += ["--env", f"{variable}={value}" if value.startswith(f"{_TEMPORARY}/") else variable]
@@ -176,6 +173,15 @@ class Containers:
             variables[_GCLOUD] = f"{_TEMPORARY}/{_GCLOUD}"
         return variables
 
+    def _make_mount_points(self, own: Path) -> None:
+        """Make the places of the mounted folders that lie below /tmp, which is `own` in the container.
+
+        Without root, those that Podman made would belong to another user, and could not be removed.
+        """
+        for each in map(Path, self.folders):
+            if each.is_relative_to(_TEMPORARY):
+                (own / each.relative_to(_TEMPORARY)).mkdir(parents=True, exist_ok=True)
+
     def _give(self, folder: Path, *, whole: bool) -> None:
         """Make the containers' user the owner of a folder, if this process is root and may do so.
 
@@ -193,6 +199,28 @@ class Containers:
 
     def _remove(self, name: str) -> None:
         output([self.program, "rm", "--force", name])
+
+
+def user_options(program: str) -> list[str]:
+    """Return the options by which the user who rehearses owns what the tasks write; none for root.
+
+    Args:
+        program: Podman or Docker.
+    """
+    if os.getuid() == 0:
+        return []
+    own = ["--user", f"{os.getuid()}:{os.getgid()}"]
+    return [*own, "--userns", "keep-id"] if Path(program).name == "podman" else own
+
+
+def memory_options(size_bytes: int) -> list[str]:
+    """Return the options that limit a container's memory."""
+    return ["--memory", str(size_bytes), "--memory-swap", str(size_bytes)]
+
+
+def core_options(cores: float) -> list[str]:
+    """Return the options that limit a container's cores."""
+    return ["--cpus", str(cores)]
 
 
 def _printed(process: subprocess.Popen[bytes]) -> Iterator[bytes]:

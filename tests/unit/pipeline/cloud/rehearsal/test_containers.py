@@ -5,6 +5,7 @@ A script stands for Podman; tests/integration/cloud/test_containers.py runs the 
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,6 +181,18 @@ def test_a_container_that_ends_well_says_nothing_and_finds_its_folders(container
     containers.run("n", CONTAINER, ["true"], writable=[tmp_path / "task"])
     assert Path(containers.folders[0]).is_dir()
     assert (tmp_path / "task").is_dir()
+
+
+def test_places_of_folders_below_tmp_are_made_here_where_they_can_be_removed(containers, program, tmp_path):
+    # Podman without root makes what is missing as another user.
+    folder = Path("/tmp", "slipway-of-this-test", tmp_path.name)  # noqa: S108
+    line = f"{LEAVES} [ -d $own/slipway-of-this-test/{tmp_path.name} ] && touch {tmp_path}/seen; done"
+    below = replace(containers, program=program(line), folders=(str(folder),))
+    try:
+        below.run("n", CONTAINER, [], writable=())
+    finally:
+        shutil.rmtree(folder.parent)
+    assert (tmp_path / "seen").exists()
 
 
 LEAVES = r"""printf '%s\n' "$@" | sed -n 's/^type=bind,src=\(.*\),dst=.tmp$/\1/p' | while read -r own; do"""

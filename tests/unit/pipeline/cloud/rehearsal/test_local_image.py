@@ -1,6 +1,7 @@
 """Whether Podman or Docker has the image, and of which code it is. A script stands for either."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,33 @@ def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_th
     with pytest.raises(UsageError, match=message) as caught:
         check_image_sources(program(line), "12ab", image, name="i:1")
     assert "make image IMAGE=i:1 BUILDER=podman" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        (
+            "Error: keep-id requires additional UIDs or GIDs defined in /etc/subuid and /etc/subgid",
+            "usermod --add-subuids",
+        ),
+        ("Error: crun: the requested cgroup controller `cpu` is not available", "rootlesscontaine.rs"),
+    ],
+)
+def test_what_podman_lacks_without_root_is_told_with_its_remedy_before_a_run(
+    program, image, monkeypatch, said, hint, tmp_path
+):
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setattr(os, "getgid", lambda: 100)
+    with pytest.raises(UsageError, match="Error: ") as caught:
+        check_image_sources(program(f"echo '{said}' >&2; exit 125"), "12ab", image, name="i:1")
+    assert hint in caught.value.hint
+    # Asked as a task's container will be.
+    asked = (tmp_path / "asked").read_text()
+    assert "--user 1000:100 --userns keep-id --memory 512000000 --memory-swap 512000000 --cpus 1" in asked
+
+
+def test_limits_that_podman_ignores_are_told(program, image, capsys):
+    told = json.dumps({"user": 7, "sources": digest_of(image.root, image.files)})
+    said = "Resource limits are not supported and ignored on cgroups V1 rootless systems"
+    check_image_sources(program(f"echo '{told}'; echo '{said}' >&2"), "12ab", image, name="i:1")
+    assert f"podman gives the tasks all memory and cores of this machine: {said}" in capsys.readouterr().err
