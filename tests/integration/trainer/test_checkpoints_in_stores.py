@@ -1,7 +1,8 @@
-"""Checkpoints in an object store: a training that is ended, killed and told to end, goes on from gs://.
+"""Checkpoints in object stores: a training that is told to end, then killed, goes on from gs://, s3:// and az://.
 
 External: kills at any step, on a disk, are in test_trainer_process.py, checkpoints in an object store in
-tests/unit/components/trainer/test_checkpoint_files.py, which TensorFlow reaches by the same calls.
+tests/unit/components/trainer/test_checkpoint_files.py, which TensorFlow or obstore reaches by the same calls.
+Seen only here: that a training's own process finds the store, with the real clients.
 """
 
 import os
@@ -9,10 +10,10 @@ import signal
 from dataclasses import replace
 
 import pytest
-from stored_names import stored_names
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
+from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.launch import TrainingProcess
 from slipway.components.trainer.result import TrainingPreemptedError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
@@ -52,9 +53,20 @@ def end_it(folder, *, signum, epoch):
     return ended.value
 
 
-def test_killed_and_told_to_end_it_goes_on_from_gs_to_the_same_bits(job, train, gs, tmp_path, monkeypatch):
-    for name, value in gs.items():
+@pytest.fixture(params=["gs", "s3", "az"])
+def bucket(request, monkeypatch):
+    """A bucket's address, with the variables that lead there."""
+    if request.param == "gs":
+        address, variables = "gs://bucket", request.getfixturevalue("gs")
+    else:
+        server = request.getfixturevalue({"s3": "s3_server", "az": "azure_server"}[request.param])
+        address, variables = server.make_bucket(), server.variables
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
+    return address
+
+
+def test_killed_and_told_to_end_it_goes_on_from_the_store_to_the_same_bits(job, train, bucket, tmp_path):
     (tmp_path / "stateful_model.py").write_text(MODEL)
     changes = {
         "model": "stateful_model.build_model",
@@ -63,14 +75,14 @@ def test_killed_and_told_to_end_it_goes_on_from_gs_to_the_same_bits(job, train, 
         "checkpoint": CheckpointSettings(steps=10),
     }
     undisturbed = train(**changes)
-    there = "gs://bucket/kept/one-training"
+    there = f"{bucket}/kept/one-training"
     disturbed = replace(job, **changes, checkpoint_dir=there)
     (tmp_path / "job.json").write_text(disturbed.to_json(), encoding="utf-8")
 
     told = end_it(tmp_path, signum=signal.SIGTERM, epoch=2)
     assert isinstance(told, TrainingPreemptedError)
-    kept = {f"kept/one-training/step-{told.step:09d}.{kind}" for kind in ("json", "npz")}
-    assert kept <= set(stored_names(gs["STORAGE_EMULATOR_HOST"]))
+    kept = {f"step-{told.step:09d}.{kind}" for kind in ("json", "npz")}
+    assert kept <= set(storage(there).names())
     assert "SIGKILL" in end_it(tmp_path, signum=signal.SIGKILL, epoch=7).message
 
     resumed = train(**changes, checkpoint_dir=there)
@@ -81,5 +93,5 @@ def test_killed_and_told_to_end_it_goes_on_from_gs_to_the_same_bits(job, train, 
     assert resumed["weights"].keys() == undisturbed["weights"].keys()
     for name, values in undisturbed["weights"].items():
         assert values.tobytes() == resumed["weights"][name].tobytes(), name
-    names = [name for name in stored_names(gs["STORAGE_EMULATOR_HOST"]) if name.endswith(".npz")]
+    names = [name for name in storage(there).names() if name.endswith(".npz")]
     assert len(names) <= 3  # the two newest, and the best
