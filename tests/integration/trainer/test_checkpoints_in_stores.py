@@ -1,7 +1,7 @@
 """Checkpoints in object stores: a training that is told to end, then killed, goes on from gs://, s3:// and az://.
 
-External: kills at any step, on a disk, are in test_trainer_process.py, checkpoints in an object store in
-tests/unit/components/trainer/test_checkpoint_files.py, which TensorFlow or obstore reaches by the same calls.
+External: kills at any step, on a disk, are in test_trainer_process.py; the same calls reach a store in
+tests/unit/components/trainer/test_checkpoint_storage.py.
 Seen only here: that a training's own process finds the store, with the real clients.
 """
 
