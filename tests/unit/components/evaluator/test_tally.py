@@ -59,19 +59,6 @@ def values(asked, tally):
 ALL = {"label_statistics": True, "answers": True}
 
 
-def test_metrics_of_all_rows_and_of_each_slice():
-    found = values(request(), tallied(request()))
-    assert found[()] == {
-        "example_count": 5.0,
-        "auc": pytest.approx(0.5),
-        "precision": pytest.approx(2 / 3),
-        "root_mean_squared_error": pytest.approx(math.sqrt(np.mean((LABELS - ANSWERS) ** 2))),
-    }
-    assert found[("text", "c"),]["example_count"] == 1.0
-    assert math.isnan(found[("text", "c"),]["precision"]), "nothing is above one half"
-    assert found[("text", "b"),]["auc"] == 1.0
-
-
 def test_batches_and_parts_that_were_counted_elsewhere_add_up_to_the_same():
     others = {name for name, each in METRICS.items() if each.outputs in ("classes", "quantiles", "ranks")}
     asked = request(*METRICS.keys() - others, **ALL)
@@ -184,12 +171,6 @@ def test_one_weight_for_all_rows_changes_neither_values_nor_bounds():
         assert each.pop("label_weight") == 4 * expected[key].pop("label_weight")
     assert str(found) == str(expected)
     assert str(spreads(asked, weighed)) == str(spreads(request(**ALL), plain))
-
-
-def test_rows_that_all_weigh_nothing_are_refused_in_words():
-    asked = replace(request(), models=WEIGHTED)
-    with pytest.raises(ComponentError, match="the weight w is 0 in every row of the eval split"):
-        values(asked, tallied(asked, weights=np.zeros(5)))
 
 
 def test_labels_and_answers_are_told_of_beside_the_metrics():

@@ -35,9 +35,6 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"backend": "tensorflow", "accumulate_steps": 4}, "backend", "error", "train.backend to jax"),
         ({"backend": "tensorflow", "has_own_loop": True}, "backend", "error", "train.backend to jax"),
         ({"has_own_loop": True, "steps_per_execution": 8}, "own_loop", "error", "a train_step of the model"),
-        ({"slice": FOUR_HOSTS, "has_best_nowhere": True}, "hosts", "error", "train.checkpoint.folder"),
-        ({"slice": FOUR_HOSTS, "blow_up_trials": 2}, "hosts", "error", "train.blow_up.trials to 0"),
-        ({"slice": FOUR_HOSTS, "has_best_of_trials": True}, "hosts", "error", "tune=null"),
         ({"backend": "tensorflow", "steps_per_execution": 8}, "backend", "error", "train.backend to jax"),
         (
             {"backend": "tensorflow", "traits": (Trait(kind="accumulates", detail="2"),)},
@@ -58,26 +55,6 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             "hidden/kernel",
         ),
         ({"layers": (Layer(name="d", kind="Dense", dtype="float64"),)}, "float64", "error", "float32"),
-        ({"train_rows": 1023}, "rows", "error", "train.batch_size=1016"),
-        ({"train_rows": 4096, "steps_per_execution": 5}, "rows", "error", "train.steps_per_execution=4"),
-        ({"train_rows": 7}, "rows", "error", "a smaller slice"),
-        ({"slice": FOUR_HOSTS, "train_files": 3, "input_cache": "none"}, "files", "error", "Beam shards"),
-        ({"slice": FOUR_HOSTS, "train_files": 3}, "files", "warning", "train.input.cache: memory or file"),
-        ({"slice": FOUR_HOSTS, "train_files": 6}, "files", "warning", "a multiple of 4"),
-        ({"train_files": 4000, "train_bytes": 2**32}, "files", "warning", "100 MB"),
-        (
-            {"data_regions": {"gs://trips": "EUROPE-WEST4"}, "tpu_region": "us-central1"},
-            "region",
-            "warning",
-            "a bucket in us-central1",
-        ),
-        (
-            {"bucket_by_length": {"words": [16, 64]}},
-            "buckets",
-            "note",
-            "each length costs a",
-        ),
-        ({"runtime": {"keras": "3"}}, "runtime", "note", "train.interpreter=.venv-tpu/bin/python"),
         ({"unanswered": ("it took too long", "--limit 900")}, "not_compiled", "note", "--limit 900"),
         ({"is_fast": True}, "fast", "note", "without --fast"),
         ({"step_s": 5e-6}, "too_small", "note", "larger batch"),
@@ -247,57 +224,6 @@ def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):
     assert "was checked" not in told.replace("was not checked", "")
 
 
-def test_as_many_files_as_hosts_are_right(case):
-    assert findings(case(slice=FOUR_HOSTS, train_files=8)) == ()
-
-
-@pytest.mark.parametrize("files", [3, 6])
-def test_files_that_may_be_held_in_memory_are_shared_only_if_they_are_not(case, files):
-    for cache, is_certain in (("none", True), ("auto", False)):
-        (found,) = findings(case(slice=FOUR_HOSTS, train_files=files, input_cache=cache))
-        assert ("if the examples do not fit into a host's memory" in found.message) != is_certain
-
-
-@pytest.mark.parametrize("cache", ["memory", "file"])
-@pytest.mark.parametrize("files", [3, 6])
-def test_files_that_every_host_reads_need_not_be_shared(case, cache, files):
-    assert findings(case(slice=FOUR_HOSTS, train_files=files, input_cache=cache)) == ()
-
-
-@pytest.mark.parametrize("place", ["US-CENTRAL1", "US", "NAM4"])
-def test_a_bucket_that_covers_the_region_is_right(case, place):
-    assert findings(case(data_regions={"gs://trips": place}, tpu_region="us-central1")) == ()
-
-
-@pytest.mark.parametrize("place", ["EU", "EUR4", "ASIA1", "US-EAST1"])
-def test_a_bucket_elsewhere_is_reported(case, place):
-    (found,) = findings(case(data_regions={"gs://trips": place}, tpu_region="us-central1"))
-
-    assert found.rule == "region"
-
-
-def test_buckets_are_told_with_their_lengths(case):
-    (found,) = findings(case(bucket_by_length={"words": [16, 64]}))
-    assert "the step is compiled 3 times, for words of 16, 64, " in found.message
-
-
-def test_buckets_are_an_error_with_tensorflow(case):
-    found = findings(case(bucket_by_length={"words": [16]}, backend="tensorflow"))
-    assert [(each.rule, each.severity) for each in found if each.rule == "buckets"] == [
-        ("buckets", "error"),
-        ("buckets", "note"),
-    ]
-
-
-@pytest.mark.parametrize(("categories", "told"), [(None, 0), (2**31, 0), (2**31 + 1, 1)])
-def test_codes_that_int32_cannot_tell_apart_are_reported(case, categories, told):
-    column = {"name": "user", "dtype": "int64", "shape": [1], "categories": categories}
-    found = [each for each in findings(case(features=(column,))) if each.rule == "wide_integers"]
-    assert [each.message.startswith("the column user has 2,147,483,649 codes") for each in found] == [
-        True
-    ] * told
-
-
 def test_layers_are_named_with_the_line_that_made_them(case):
     layers = (
         Layer(name="half", kind="Dense", matrices=((256, 130),), dtype="float16", line="model.py, line 3"),
@@ -307,26 +233,6 @@ def test_layers_are_named_with_the_line_that_made_them(case):
     assert told["padding"].startswith("layer half (model.py, line 3): 130 units")
     assert told["float16"].startswith("half (model.py, line 3): ")
     assert told["float64"].startswith("wide (model.py, line 4): ")
-
-
-def test_a_bucket_in_two_regions_covers_no_third(case):
-    (found,) = findings(case(data_regions={"gs://trips": "NAM4"}, tpu_region="us-west4"))
-
-    assert found.rule == "region"
-    assert found.remedy == "a bucket in us-west4, or a slice in us-central1 or us-east1"
-
-
-def test_nothing_is_said_of_regions_that_are_not_known(case):
-    assert findings(case(data_regions={"gs://trips": "EU"})) == ()
-
-
-def test_a_python_that_has_what_its_backend_needs_is_right(case):
-    assert findings(case(runtime={"jax": "0.10", "libtpu": "0.0.42"})) == ()
-
-
-def test_many_bytes_in_files_of_a_good_size_and_few_bytes_in_small_ones_are_right(case):
-    assert findings(case(train_files=40, train_bytes=2**32)) == ()
-    assert findings(case(train_files=4000, train_bytes=2**20)) == ()
 
 
 def test_loops_are_told_with_the_turns_that_are_counted_and_those_that_are_not(case):
