@@ -21,6 +21,7 @@ PRACTICES = (
     "prefetch",
     "mixed precision",
     "gradient accumulation",
+    "distributed training",
     "data parallelism",
     "model parallelism",
     "quantization",

@@ -61,6 +61,25 @@ def test_rows_with_no_number_for_an_answer_are_counted_once_each(report, tmp_pat
     )
 
 
+def test_rows_are_answered_in_batches_and_not_one_by_one(monkeypatch, tmp_path):
+    calls = []
+
+    class Counted(Answers):
+        def call(self, name, inputs):
+            calls.append(len(inputs["examples"]))
+            return super().call(name, inputs)
+
+    monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Counted("outputs"))
+    count = 2 * BATCH_ROWS + 3
+    rows = Rows([b"[%d]" % number for number in range(count)], np.arange(count), [])
+    step = PredictFile("model", str(tmp_path), lambda _task: [rows])
+    step.setup()
+    list(step.process(InputTask(0, "rows.csv", 1)))
+    assert calls == [BATCH_ROWS, BATCH_ROWS, 3]
+    lines = (tmp_path / "predictions-00000-of-00001.jsonl").read_bytes().splitlines()
+    assert [json.loads(line)["prediction"] for line in lines] == [[number] for number in range(count)]
+
+
 def test_columns_that_pass_through_are_written_beside_each_answer(monkeypatch, tmp_path):
     def example(**columns):
         from tensorflow.core.example.example_pb2 import Example
