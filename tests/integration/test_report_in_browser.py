@@ -59,7 +59,7 @@ def chromium():
             env={**os.environ, "HOME": str(folder)},
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=300,
             check=True,
         )  # fmt: skip
 

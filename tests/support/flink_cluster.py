@@ -30,7 +30,7 @@ BEAM = {
     },
 }
 _START_LIMIT_S = 300.0
-_END_LIMIT_S = 20.0
+_END_LIMIT_S = 60.0
 _POLL_S = 0.2
 _LISTENS = "0A"
 _JAR = ".engines/flink/job-server.jar"

@@ -8,7 +8,6 @@ import contextlib
 import json
 import re
 import threading
-import time
 import urllib.parse
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -39,6 +38,7 @@ class KubeflowApi:
     faults: list = field(default_factory=list)
     requests: list = field(default_factory=list)
     page: str = ""  # what a proxy before it answers to everything
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def fails(self, pattern, code, message="it broke", *, times=1, loses_answer=False, delay_s=0.0):
         self.faults.append(
@@ -46,6 +46,9 @@ class KubeflowApi:
                 pattern=pattern, code=code, message=message, times=times, loses=loses_answer, delay_s=delay_s
             )
         )
+
+    def is_silent(self, pattern):
+        self.fails(pattern, 0, times=99, delay_s=None)  # until the test ends
 
     def answer(self, method, path, query, body):
         for pattern, handle in _ROUTES.items():
@@ -192,7 +195,9 @@ class _Handler(BaseHTTPRequestHandler):
         fault = next((f for f in service.faults if re.search(f.pattern, asked) and f.times), None)
         if fault:
             fault.times -= 1
-            time.sleep(fault.delay_s)
+            if service.is_over.wait(fault.delay_s):
+                self.close_connection = True
+                return
         code, answer = self._outcome(service, url.path, query, body, fault)
         if fault and fault.loses:
             self.close_connection = True
@@ -228,6 +233,7 @@ def service(monkeypatch):
     monkeypatch.setenv("KUBEFLOW_TOKEN", TOKEN)
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._WAIT_S", 0.01)
     yield found
+    found.is_over.set()
     server.shutdown()
     server.server_close()
 

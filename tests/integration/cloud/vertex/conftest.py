@@ -9,7 +9,6 @@ import contextlib
 import json
 import re
 import threading
-import time
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from http.server import BaseHTTPRequestHandler
 import loopback
 import pytest
 import yaml
+from requests.adapters import HTTPAdapter
 
 PROJECT, NUMBER, REGION = "my-project", "123456", "europe-west4"
 _STATUS = {
@@ -48,7 +48,7 @@ class Fault:
 
     pattern: str
     refused: Refused | None = None
-    delay_s: float = 0.0
+    delay_s: float | None = 0.0  # None: until the test ends
     loses_answer: bool = False
     times: int = 1
 
@@ -69,12 +69,16 @@ class Google:
     page: str = ""  # what a proxy answers to every request to the services
     unfinished: bool = False  # whether operations go on for ever
     on_request: Callable = lambda request: None
+    is_over: threading.Event = field(default_factory=threading.Event)
 
     def fails(self, pattern, code=500, message="it broke", reason="", *, times=1, **metadata):
         self.faults.append(Fault(pattern, Refused(code, message, reason, **metadata), times=times))
 
-    def hangs(self, pattern, seconds, *, times=1):
-        self.faults.append(Fault(pattern, delay_s=seconds, times=times))
+    def hangs(self, pattern, seconds):
+        self.faults.append(Fault(pattern, delay_s=seconds))
+
+    def is_silent(self, pattern):
+        self.faults.append(Fault(pattern, delay_s=None, times=99))
 
     def loses_answer(self, pattern, *, times=1):
         self.faults.append(Fault(pattern, loses_answer=True, times=times))
@@ -356,7 +360,9 @@ class _Handler(BaseHTTPRequestHandler):
         faults = [f for f in google.faults if re.search(f.pattern, f"{self.command} {url.path}") and f.times]
         for fault in faults[:1]:
             fault.times -= 1
-            time.sleep(fault.delay_s)
+            if google.is_over.wait(fault.delay_s):
+                self.close_connection = True
+                return
         try:
             self._check(url.path, faults[0].refused if faults else None)
             code, answer = 200, google.answer(self.command, url.path, query, body)
@@ -405,6 +411,7 @@ def google(monkeypatch, tmp_path, account_key):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     yield found
+    found.is_over.set()
     server.shutdown()
     server.server_close()
 
@@ -443,19 +450,35 @@ def workload(google, project, tmp_path, name):
 
 @pytest.fixture
 def vertex(workload, project, monkeypatch):
-    """The client of Vertex AI, which tries again sooner than it does for users."""
+    """The client of Vertex AI, which tries again sooner than it does for users, and for as long."""
     from slipway.pipeline.cloud.services import vertex
     from slipway.pipeline.config import load_workload
 
     monkeypatch.setattr(vertex, "_FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(vertex, "_RETRY_S", 1.5)
     return vertex.Vertex(load_workload(workload, profile="prod", root=project))
 
 
 @pytest.fixture
-def impatient(monkeypatch):
-    """Let the client of Vertex AI wait half a second for an answer, of which a busy machine may need more."""
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.5)
+def given_up(monkeypatch):
+    """Let the client of Vertex AI give up soon what does not pass."""
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 1.5)
+
+
+@pytest.fixture
+def impatient(google, monkeypatch):
+    """Gives a client's requests a short limit; not those for tokens, which are answered, if late."""
+    send = HTTPAdapter.send
+
+    def sent(adapter, request, **options):
+        if request.url == f"{google.address}/token":
+            options["timeout"] = 60
+        return send(adapter, request, **options)
+
+    def call(client, seconds):
+        monkeypatch.setattr(HTTPAdapter, "send", sent)
+        monkeypatch.setattr(f"slipway.pipeline.cloud.services.{client}._TIMEOUT_S", seconds)
+
+    return call
 
 
 @pytest.fixture

@@ -154,6 +154,7 @@ def test_times_and_cached_tasks_are_reported(followed):
     assert "65 s" in lines
 
 
+@pytest.mark.usefixtures("given_up")
 def test_service_that_no_longer_answers_is_reported_with_the_link(google, followed, capsys):
     google.fails("GET .*/pipelineJobs/", 503, times=99)
     with pytest.raises(PipelineError, match=r"looking at the run taxi-\S+ failed"):

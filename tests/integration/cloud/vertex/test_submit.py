@@ -100,13 +100,15 @@ def test_missing_image_of_the_training_machines_is_named_too(google, workload):
         (0, "", "looking for gs://my-bucket failed: Cloud Storage does not answer"),
     ],
 )
-def test_cloud_storage_that_refuses_is_reported(google, workload, monkeypatch, code, reason, words):
+def test_cloud_storage_that_refuses_is_reported(
+    google, workload, monkeypatch, impatient, code, reason, words
+):
     monkeypatch.setattr("slipway.pipeline.cloud.services.google._RETRY_S", 0.5)
     if code:
         google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
     else:
-        monkeypatch.setattr("slipway.pipeline.cloud.services.google._TIMEOUT_S", 0.2)
-        google.hangs("/storage", 0.4, times=99)
+        impatient("google", 0.2)
+        google.is_silent("/storage")
     with pytest.raises(PipelineError, match=words):
         submit(workload)
 
@@ -117,13 +119,13 @@ def test_cloud_storage_that_refuses_is_reported(google, workload, monkeypatch, c
      (403, "answers 403; a private image needs: docker login 127."),
      (429, "answers 429"), (500, "answers 500"), (0, "does not answer (ReadTimeout)")],
 )  # fmt: skip
-def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypatch, code, words):
+def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, impatient, code, words):
     google.fails("/storage", 403, "no storage.buckets.get")
     if code:
         google.fails("/v2/", code, "denied")
     else:
-        monkeypatch.setattr("slipway.pipeline.cloud.services.image_registry._TIMEOUT_S", 0.2)
-        google.hangs("/v2/", 0.5)
+        impatient("image_registry", 0.2)
+        google.is_silent("/v2/")
     image = f"{google.address.removeprefix('http://')}/slipway:1.0"
     notes = list(vertex.check(places={"cloud.root": "gs://my-bucket/pipelines"}, images={image: ""}))
     assert notes[0] == "not checked: gs://my-bucket, whose settings you may not see (storage.buckets.get)"

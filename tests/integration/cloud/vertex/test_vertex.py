@@ -18,18 +18,6 @@ CREATE = "POST .*/pipelineJobs$"
 RUN_ID = "taxi-20270101-020304-ab12"
 
 
-@pytest.fixture(autouse=True)
-def patient(vertex, monkeypatch):
-    """Let the client of Vertex AI try again for a minute what passes: a busy machine takes its time."""
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 60.0)
-
-
-@pytest.fixture
-def given_up(patient, monkeypatch):
-    """Let it give up soon what does not pass."""
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 1.5)
-
-
 def test_run_carries_what_the_profile_says(google, vertex, job):
     submitted = vertex.submit(job, run_id="Taxi_trips-20270101-020304-ab12")
     made = google.jobs["taxi-trips-20270101-020304-ab12"]
@@ -160,9 +148,10 @@ def test_fault_that_stays_is_reported(google, vertex, job):
         vertex.submit(job, run_id=RUN_ID)
 
 
-@pytest.mark.usefixtures("impatient", "given_up")
-def test_silent_service_is_reported(google, vertex, job):
-    google.hangs(CREATE, 3, times=9)
+@pytest.mark.usefixtures("given_up")
+def test_silent_service_is_reported(google, vertex, job, impatient):
+    impatient("vertex", 0.5)
+    google.is_silent(CREATE)
     with pytest.raises(
         PipelineError, match=r"starting the run failed: http://127\.0\.0\.1:.* does not answer"
     ):
@@ -170,13 +159,15 @@ def test_silent_service_is_reported(google, vertex, job):
 
 
 @pytest.mark.parametrize("code", [0, 500])
-def test_run_that_may_have_begun_is_told_with_the_place_to_look(google, vertex, job, monkeypatch, code):
+def test_run_that_may_have_begun_is_told_with_the_place_to_look(
+    google, vertex, job, monkeypatch, impatient, code
+):
     monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.2)
     if code:
         google.fails(CREATE, code, times=99)
     else:
-        google.hangs(CREATE, 0.4, times=99)
+        impatient("vertex", 0.2)
+        google.is_silent(CREATE)
     with pytest.raises(UnansweredError, match=f"may have begun the run {RUN_ID} nevertheless") as told:
         begin(vertex, job, name=RUN_ID)
     assert vertex.link(RUN_ID) in told.value.hint
@@ -245,8 +236,8 @@ def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("impatient")
-def test_answer_that_was_only_late_does_not_start_a_second_run(google, vertex, job):
+def test_answer_that_was_only_late_does_not_start_a_second_run(google, vertex, job, impatient):
+    impatient("vertex", 0.5)
     google.hangs(CREATE, 0.8)
     assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
     assert list(google.jobs) == [RUN_ID]
@@ -278,14 +269,16 @@ SCHEDULE = Schedule(id="1000", name="taxi", state="active", cron="", next_run=No
         (0, "does not answer"),
     ],
 )
-def test_whatever_is_asked_for_a_refusal_is_reported_in_words(google, vertex, monkeypatch, call, code, words):
+def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
+    google, vertex, monkeypatch, impatient, call, code, words
+):
     monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
     pattern, ask = CALLS[call]
     if code:
         google.fails(pattern, code, times=99)
     else:
-        monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.2)
-        google.hangs(pattern, 0.4, times=99)
+        impatient("vertex", 0.2)
+        google.is_silent(pattern)
     with pytest.raises(PipelineError, match=words) as caught:
         ask(vertex)
     assert "\n" not in caught.value.message

@@ -1,4 +1,4 @@
-"""A folder of S3 at a server that takes its time; with real servers: tests/integration/pusher."""
+"""A folder of S3 at a server that is slow to write and never lists; real ones: tests/integration/pusher."""
 
 import threading
 import time
@@ -25,7 +25,8 @@ class Slow(BaseHTTPRequestHandler):
         self.wfile.write(NOTHING)
 
     def do_GET(self):
-        self.do_PUT()
+        self.server.is_over.wait()
+        self.close_connection = True
 
     def log_message(self, *args):
         pass
@@ -34,6 +35,7 @@ class Slow(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        server.is_over = threading.Event()
         server.handle_error = lambda *_: None  # who gave up has closed the connection
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
@@ -42,6 +44,7 @@ def server(monkeypatch):
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
         monkeypatch.setattr(s3_and_azure_folder, "FIRST_ANSWER_S", 0.3)
         yield server
+        server.is_over.set()
         server.shutdown()
 
 

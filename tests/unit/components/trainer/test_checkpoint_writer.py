@@ -7,7 +7,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Checkpoint, CheckpointWriter
 
-LIMIT_S = 10
+LIMIT_S = 60
 
 
 class SlowFolder:
