@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from ctrl_c import interrupted
 
+from slipway.components.ingest.query import sqlite
 from slipway.components.ingest.query.sqlite import rows_of_sqlite
 from slipway.components.ingest.query.tables import QueryError, Table
 
@@ -96,8 +97,8 @@ def test_what_is_no_database_is_reported(tmp_path):
 
 
 @pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test
-def test_an_interrupt_ends_a_long_query(shop):
-    with interrupted(0.5):
+def test_an_interrupt_ends_a_long_query(shop, is_long):
+    with interrupted(0.0, once=is_long(sqlite)):
         read(shop, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
 
 
