@@ -1,6 +1,7 @@
 """Sources by SQL on a real PostgreSQL and a real MariaDB server, on loopback, started by the test."""
 
 import json
+import threading
 from datetime import UTC, date, datetime
 from urllib.parse import quote
 
@@ -173,17 +174,23 @@ ROWS = {
 @pytest.mark.timeout(60, method="thread")
 @pytest.mark.parametrize(
     ("kind", "query"),
-    [
-        ("postgresql", "SELECT pg_sleep(300)::text"),
-        ("postgresql", ROWS["postgresql"]),
-        ("mysql", "SELECT sleep(300)"),
-        ("mysql", ROWS["mysql"]),
-    ],
+    [("postgresql", "SELECT pg_sleep(300)::text"), ("mysql", "SELECT sleep(300)")],
 )
 def test_an_interrupt_ends_a_long_query(read, request, kind, query):
     request.getfixturevalue(kind)
     with interrupted(1):
         read(kind, query)
+
+
+@pytest.mark.timeout(60, method="thread")
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_an_interrupt_ends_a_query_whose_rows_arrive(request, monkeypatch, kind):
+    monkeypatch.setenv("SHOP_URL", request.getfixturevalue(kind).url)
+    table = Table(name="orders", kind="database_env", place="SHOP_URL", query=ROWS[kind])
+    arrive = threading.Event()
+    with interrupted(0.0, once=arrive), rows_of_server(table) as (_, batches):
+        for _ in batches:
+            arrive.set()
 
 
 @pytest.mark.timeout(60, method="thread")
