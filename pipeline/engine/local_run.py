@@ -5,7 +5,6 @@ import functools
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from slipway.components.serving_check.clean_process import CLIENT
 from slipway.pipeline.engine.concurrent_runs import Beside, Work, at_work
@@ -24,7 +23,6 @@ from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.errors import InUseError
 from slipway.pipeline.plan.make_plan import (
     Plan,
-    edited_while_compiled,
     graph_key,
     is_current,
     is_fingerprint_of,
@@ -235,7 +233,6 @@ def prepare(
             beside.leave_if_interrupted()
         display.waiting(record, "importing TFX")
 
-    began_ns = time.time_ns()
     server.begin_compiling(request.order(run_id=attempt, folder=folder))
     key = graph_key(request)
     graph = keep_graph(request, history, server.compiled(tick=tick), key=key)
@@ -252,7 +249,6 @@ def prepare(
         plan = make_plan(request, history, graph, resumed=resumed)
         if beside is None or beside.claim(record.run_id, _due(plan), releases=releases, tick=tick):
             break
-    plan = replace(plan, doubtful=edited_while_compiled(plan, request, began_ns=began_ns))
     check_docker((node for node in graph.nodes if plan.decisions[node.id].action == "run"), os.environ)
     _begin_nodes(journal, plan, display)
     # A resolver that found nothing has no execution to reuse.

@@ -33,18 +33,13 @@ from slipway.pipeline.wiring.preflight_question import compiler_versions
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan and its basis: the nodes' fingerprints, and what the resolvers will find.
-
-    Attributes:
-        doubtful: the nodes that may run other code than that of their fingerprints.
-    """
+    """A plan and its basis: the nodes' fingerprints, and what the resolvers will find."""
 
     graph: Graph
     prints: Mapping[str, Fingerprint]
     decisions: Mapping[str, Decision]
     baseline: str
     reference: str
-    doubtful: frozenset[str] = frozenset()
 
 
 def known_graph(request: Request, history: History) -> Graph | None:
@@ -181,39 +176,12 @@ def _makers(graph: Graph, type_name: str) -> list[str]:
     return [n.id for n in graph.nodes if type_name in n.outputs.values() and not n.is_resolver]
 
 
-def edited_while_compiled(plan: Plan, request: Request, *, began_ns: int) -> frozenset[str]:
-    """Return the nodes whose code was edited after the pipeline began to be compiled, before it was planned.
-
-    The process that the nodes are forked from has imported a pipeline's own modules to compile it: as they
-    were before the edit, or after it. A workload's are imported by the nodes themselves.
-
-    Args:
-        began_ns: when compiling began, in nanoseconds since 1970.
-    """
-    if request.is_workload:
-        return frozenset()
-    now_ns = time.time_ns()  # a later time is that of another clock
-
-    def is_edited(part: str) -> bool:
-        try:
-            status = (request.code_roots[0] / part.removeprefix("code:")).stat()
-        except OSError:  # removed since
-            return True
-        return any(began_ns <= changed <= now_ns for changed in (status.st_mtime_ns, status.st_ctime_ns))
-
-    code = {part for each in plan.prints.values() for part in each.parts if part.startswith("code:")}
-    edited = set(filter(is_edited, code))
-    return frozenset(name for name, each in plan.prints.items() if not edited.isdisjoint(each.parts))
-
-
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
     """Return True if the code and data of a node are still those of the plan.
 
     False if they can no longer be read: the run goes on, and says that the node is not cached.
     """
-    return node_id not in plan.doubtful and is_fingerprint_of(
-        plan.graph[node_id], plan.prints[node_id], request, history
-    )
+    return is_fingerprint_of(plan.graph[node_id], plan.prints[node_id], request, history)
 
 
 def is_fingerprint_of(node: Node, fingerprint: Fingerprint, request: Request, history: History) -> bool:

@@ -1,8 +1,6 @@
 """What a plan is made from."""
 
 import os
-import time
-from dataclasses import replace
 
 import pytest
 from fingerprints import fingerprints
@@ -13,7 +11,7 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import explain
 from slipway.pipeline.plan import make_plan as planning
 from slipway.pipeline.plan import node_fingerprints
-from slipway.pipeline.plan.make_plan import Plan, edited_while_compiled, is_current, make_plan
+from slipway.pipeline.plan.make_plan import Plan, is_current, make_plan
 from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -185,45 +183,3 @@ def test_a_resumed_run_is_compared_with_a_model_that_was_blessed_since(asked, mo
     assert [each for each in decisions if decisions[each].action == "run"] == (
         ["Baseline", "Evaluator", "ModelGate", "Pusher"] if has_later else ["Pusher"]
     )
-
-
-@pytest.fixture
-def own(tmp_path):
-    """The request of a pipeline of one's own, and a plan of it whose node runs the code in `mine.py`."""
-    (tmp_path / "mine.py").write_text("x = 1\n", encoding="utf-8")
-    graph = Graph("own", (Node("Mine", "Mine", (), code=("mine",)), Node("Other", "Other", ())))
-    request = pipeline_request("own:create", parameters={}, output=tmp_path / "out", beam_args=())
-    request = replace(request, target=replace(request.target, folder=str(tmp_path)))
-    return request, make_plan(request, History(request.output), graph)
-
-
-def test_code_that_was_edited_while_it_was_imported_is_in_doubt(own, tmp_path):
-    """The node may run the code from before, and would answer for the one after."""
-    request, plan = own
-    assert "code:" + str(tmp_path / "mine.py") in plan.prints["Mine"].parts
-    edited_ns = (tmp_path / "mine.py").stat().st_ctime_ns
-    found = edited_while_compiled(plan, request, began_ns=edited_ns - 10**9)
-    assert found == {"Mine"}
-    history = History(request.output)
-    assert is_current(request, plan, history, "Mine")
-    assert not is_current(request, replace(plan, doubtful=found), history, "Mine")
-    assert edited_while_compiled(plan, request, began_ns=edited_ns + 1) == set()
-
-
-def test_code_that_is_gone_before_it_is_planned_is_in_doubt(own, tmp_path):
-    request, plan = own
-    (tmp_path / "mine.py").unlink()
-    assert edited_while_compiled(plan, request, began_ns=time.time_ns()) == {"Mine"}
-
-
-def test_time_of_another_clock_puts_no_code_in_doubt(own, tmp_path):
-    request, plan = own
-    later = time.time() + 1e6
-    os.utime(tmp_path / "mine.py", (later, later))
-    now_ns = (tmp_path / "mine.py").stat().st_ctime_ns
-    assert edited_while_compiled(plan, request, began_ns=now_ns + 1) == set()
-
-
-def test_a_workload_s_code_is_imported_by_its_nodes_and_not_in_doubt(asked):
-    plan = make_plan(asked, History(asked.output), GRAPH)
-    assert edited_while_compiled(plan, asked, began_ns=0) == set()
