@@ -38,7 +38,7 @@ _NO_NUMBER = " (not as data.numbers says)"
 # 0.5 beside 45.5% may be a half, or half a percent; zero is the same in both.
 _PERCENT, _WITHOUT_PERCENT = "%", " (without the % of data.numbers)"
 _ZERO = r"^[-+]?0+(?:[.,]0*)?$"
-_BARE = r"^[+-]?[0-9_.]*[0-9][0-9_.]*(?:[eE][+-]?[0-9_]+)?$"
+_BARE = r"^[+-]?[0-9_.,]*[0-9][0-9_.,]*(?:[eE][+-]?[0-9_]+)?$"
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
 

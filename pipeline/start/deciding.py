@@ -12,7 +12,7 @@ from slipway.components.ingest.header_names import INDEX
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start import lists
 from slipway.pipeline.start.class_order import ordered
-from slipway.pipeline.start.facts import Facts, likely_epoch_unit
+from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.notes import notes_of
 from slipway.pipeline.start.unread_dates import unread_dates
 
@@ -101,8 +101,6 @@ _MOSTLY_MISSING = 0.95
 _LEAST_EMPTY = 0.05
 # With this many rows, the probability that all fall into one split is about 1 in 3,000.
 LEAST_ROWS = 20
-# Coordinates in ten millionths of a degree have fewer digits, and amounts rarely all have as many.
-_LEAST_DIGITS = 11
 _CODE_GAP, _LEAST_CODE = 50, 10_000
 _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
@@ -322,11 +320,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
             if _is_free_text(column):
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
-    if (
-        column.is_whole
-        and is_unique
-        and (_is_id(column.name) or _counts_rows(column) or _are_long_codes(column))
-    ):
+    if column.is_whole and is_unique and (_is_id(column.name) or _counts_rows(column)):
         return f"an id: {column.distinct:,} different numbers in {column.present:,} rows"
     return ""
 
@@ -352,13 +346,6 @@ def _are_codes(column: Facts) -> bool:
     gaps = (column.greatest - column.least) / max(column.distinct, 1)
     comes_back = column.present / max(column.distinct, 1)
     return gaps > _CODE_GAP and comes_back > _ROWS_PER_CATEGORY and column.least > _LEAST_CODE
-
-
-def _are_long_codes(column: Facts) -> bool:
-    """Whether all numbers have the same many digits, such as those of articles and accounts."""
-    digits = {len(f"{abs(number):.0f}") for number in (column.least, column.greatest)}
-    is_time = column.moment or column.is_duration or likely_epoch_unit(column)
-    return len(digits) == 1 and min(digits) >= _LEAST_DIGITS and column.least > 0 and not is_time
 
 
 def _counts_rows(column: Facts) -> bool:

@@ -199,12 +199,15 @@ def missing_class_notes(label: Facts, *, is_csv: bool) -> list[str]:
         is_csv: as for `placeholder_notes`.
     """
     words = [value for value in label.counts if str(value).strip().lower() in ("", *MISSING_WORDS)]
-    words += lone_code(label.counts)
+    codes = lone_code(label.counts)
+    words += codes
     if not words or label.distinct - len(words) < _LEAST_CLASSES:
         return []
     count = counted(sum(label.counts[value] for value in words), "row")
     options = " ".join(f"--null-value={shlex.quote(str(value))}" for value in words)
     remedy = f"start again with {options}" if is_csv else "empty these cells"
+    if codes and is_csv:  # in another column, such a number may be a value
+        remedy += ", if no other column has it as a number, or empty these cells"
     what, mean = (
         ("a class of its own", "it means") if len(words) == 1 else ("classes of their own", "they mean")
     )

@@ -13,6 +13,8 @@ _DATE = re.compile(
     r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
     re.IGNORECASE,
 )
+# What follows a day: a year, a time and a zone, but no words, as in a log or a diary.
+_REST = re.compile(r"[T\d\s:.,/+-]*([ap]\.?m\.?)?\s*(Z|UTC|GMT|[A-Z]{3,4})?", re.IGNORECASE)
 # If so many texts are dates, the others are slips, or words for no date.
 _MOSTLY, _LEAST = 0.9, 5
 
@@ -29,7 +31,7 @@ def unread_dates(texts: Sequence[str]) -> str:
             "dates in several formats or in an unknown one: write them as YYYY-MM-DD; one format can be "
             "named in data.dates"
         )
-    dates = len(texts) - len(others)
+    dates = sum(bool((day := _DATE.match(text)) and _REST.fullmatch(text, day.end())) for text in texts)
     if dates < max(_LEAST, _MOSTLY * len(texts)):
         return ""
     return f"dates except {few(others)}; correct or empty these cells, and start again"

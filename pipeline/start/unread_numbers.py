@@ -25,6 +25,7 @@ _SURE_MAGNITUDES = {"k", "K", "M", "Mio", "mio", "Mio.", "Tsd", "Tsd.", "mln", "
 _MAGNITUDES = {
     *_SURE_MAGNITUDES, "", "m", "mn", "B", "b", "bn", "Bn", "T", "Mrd", "Mrd.", "thousand", "billion",
 }  # fmt: skip
+_FRACTION = re.compile(r"\d[.,]\d")
 # 48.137, 11.575 or (48.1° N; 11.6° E), also with decimal commas, and 48.137 11.575: never 1,234 or 1 234.
 _DEGREES = r"\s?°?\s?[NSEWO]?"
 _WITH_POINT, _ANY = r"[-+\u2212]?\d+\.\d+", r"[-+\u2212]?\d+(?:[.,]\d+)?"
@@ -109,7 +110,9 @@ def _units(texts: Collection[str]) -> tuple[str, ...]:
             return ()
     are_magnitudes = bool(units.keys() & _SURE_MAGNITUDES) and units.keys() <= _MAGNITUDES
     recur = len(units) <= _MOST_UNITS and all(rows >= _LEAST_OF_UNIT for rows in units.values())
-    is_sure = recur or are_magnitudes or set(units) == _SHARES
+    # 12 and 12k may be house numbers, and 34M and 36B sizes; 3 Mio and 1.2M are neither.
+    are_amounts = any(len(unit) > 1 for unit in units) or any(_FRACTION.search(text) for text in texts)
+    is_sure = recur or (are_magnitudes and are_amounts) or set(units) == _SHARES
     return tuple(sorted(units)) if is_sure and len(units) > 1 else ()
 
 

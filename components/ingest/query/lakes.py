@@ -119,8 +119,10 @@ def _iceberg(table: Table, place: Path) -> Opened:
         return Files("parquet", parts)
 
     identity: dict[str, Any] = {"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}
-    if table.at is None and metadata.current_schema_id != snapshot.schema_id:
-        identity["schema"] = metadata.current_schema_id
+    # Also of a snapshot that is named: an old one does not say which columns it has.
+    read = found.scan(snapshot_id=table.at).projection().schema_id
+    if read != snapshot.schema_id:
+        identity["schema"] = read
     return Opened(identity, relation)
 
 

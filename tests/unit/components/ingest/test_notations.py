@@ -25,7 +25,7 @@ from slipway.components.ingest.options import NumberFormat
           " -1e-3 (without the % of data.numbers)", "1_0 (without the % of data.numbers)",
           "0", "-0.0", "half", "", "inf"]),
         ({"unit": "%", "decimal": ","}, ["0,5%", "0,5", "0.5", "0,0"],
-         ["0.5", "0,5", "0.5 (without the % of data.numbers)", "0.0"]),
+         ["0.5", "0,5 (without the % of data.numbers)", "0.5 (without the % of data.numbers)", "0.0"]),
         ({"decimal": ","}, ["1,5", "-0,25", ",5", "3", "1.234", "x", "", "1.2.3", "inf"],
          ["1.5", "-0.25", ".5", "3", "1.234 (not as data.numbers says)", "x", "", "1.2.3", "inf"]),
         ({"decimal": ",", "thousands": "."}, ["1.234,5", "1.234", "12,5", "1.23"],

@@ -166,7 +166,8 @@ def test_classes_that_are_words_for_no_value_are_told():
     ("values", "told"),
     [
         ([0, 1, -1, -1], "churned -1 (2 rows) is a class of its own. If it means that the answer is not "
-         "known, start again with --null-value=-1: such rows are left out then."),
+         "known, start again with --null-value=-1, if no other column has it as a number, or empty these "
+         "cells: such rows are left out then."),
         ([1, 2, 3, -99], "churned -99 (1 row) is a class"),
         ([-1, 1], ""),
         ([-2, -1, 0, 1], ""),

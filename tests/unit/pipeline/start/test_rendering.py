@@ -8,7 +8,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.pipeline.config.safe_yaml import read_yaml
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.rendering import _literal, _proto
+from slipway.pipeline.start.rendering import _literal, _proto, _wrapped
 
 HOSTILE = {
     "beyond U+FFFF": "emoji 😀 and \U0001d4b3",
@@ -49,6 +49,16 @@ def test_a_text_is_the_same_in_protobuf(text):
 @pytest.mark.parametrize("value", [[1, 2.5, "😀"], [], -7, 0.1])
 def test_numbers_and_lists_are_the_same_in_python(value):
     assert ast.literal_eval(_literal(value)) == value
+
+
+def test_values_too_long_for_a_line_stand_on_one_each_and_the_longest_are_marked_for_the_linter():
+    short, long = "word " * 12, "слово " * 30
+    written = _wrapped([short, long], "column")
+    assert ast.literal_eval(written) == [short, long]
+    first, second = written.splitlines()[1:3]
+    assert not first.endswith("noqa: E501")
+    assert second.endswith("  # noqa: E501")
+    assert _wrapped(["a", "b"], "column") == '["a", "b"]'
 
 
 @pytest.mark.parametrize("text", ["\udcff.csv", "\ud83d", "\ude00\ud83d"])

@@ -23,8 +23,9 @@ def test_dates_of_several_formats_are_told_with_the_remedy(texts):
         (["TBD", "open", "-/-"], "'TBD', 'open' and"),
     ],
 )
-def test_a_few_words_among_dates_are_named(others, shown):
-    told = unread_dates([*DAYS, *others])
+@pytest.mark.parametrize("after", ["", " 10:20:00 UTC", " 10:20 PM", " 10:20:00.5 +01:00"])
+def test_a_few_words_among_dates_are_named(others, shown, after):
+    told = unread_dates([*(day + after for day in DAYS), *others])
     assert told.startswith(f"dates except {shown}")
     assert told.endswith("; correct or empty these cells, and start again")
 
@@ -37,6 +38,8 @@ def test_a_few_words_among_dates_are_named(others, shown):
         [f"1.{n}.{n}" for n in range(30)],  # versions
         [f"4711-{n}-78" for n in range(30, 60)],
         ["red", "blue"],
+        [*(f"2024-01-05 10:20 ERROR service {n} has failed" for n in range(30)), "line 3 of the trace"],
+        [*(f"03/14/2023: patient {n} reports pain" for n in range(30)), "as before"],
     ],
 )
 def test_other_texts_are_no_dates(texts):

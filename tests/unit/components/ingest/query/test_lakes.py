@@ -170,6 +170,27 @@ def test_a_change_of_columns_alone_counts_in_iceberg(iceberg, tmp_path):
     assert rows_at(tmp_path, "iceberg", place, at=snapshots[1])[1][0] == {"id": 1, "zone": "a"}
 
 
+def test_columns_of_a_snapshot_of_iceberg_that_does_not_say_them_count(iceberg, tmp_path):
+    """As older programs write them: also a snapshot that is named is read with the columns of now."""
+    place, snapshots = iceberg
+    latest = max((place / "metadata").glob("*.metadata.json"))
+    now = json.loads(latest.read_text())
+    for each in now["snapshots"]:
+        del each["schema-id"]
+    (place / "metadata/00008-x.metadata.json").write_text(json.dumps(now))
+    before, rows = rows_at(tmp_path, "iceberg", place, at=snapshots[1])
+    assert rows[0] == {"id": 1, "zone": "a"}
+    [schema] = now["schemas"]
+    renamed = [{**each, "name": "area"} if each["name"] == "zone" else each for each in schema["fields"]]
+    now["schemas"].append({**schema, "schema-id": 1, "fields": renamed})
+    (place / "metadata/00009-x.metadata.json").write_text(json.dumps(now | {"current-schema-id": 1}))
+    after, rows = rows_at(
+        tmp_path, "iceberg", place, at=snapshots[1], query="SELECT id, area FROM t ORDER BY id"
+    )
+    assert rows[0] == {"id": 1, "area": "a"}
+    assert before != after
+
+
 def test_a_metadata_file_can_be_named_and_a_moved_table_is_read(iceberg, tmp_path):
     place, snapshots = iceberg
     moved = place.rename(tmp_path / "moved")
