@@ -14,7 +14,12 @@ from slipway.components.model_gate.answer_rules import (
 )
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.trivial_scores import LabelStatistics
-from slipway.components.model_gate.verdict import conclude
+from slipway.components.model_gate.verdict import Check, conclude
+
+
+def refused(metric, required, found, note, *, where="overall"):
+    """A check without a number that refuses the model."""
+    return Check(metric, where, required, None, None, passed=False, found=found, note=note)
 
 
 def test_answers_that_are_no_number_refuse_the_model():
@@ -27,8 +32,11 @@ def test_answers_that_are_no_number_refuse_the_model():
 
 
 def test_each_output_is_named():
-    [check] = answer_checks({"tip": 0, "cost": 1}, 20.0)
-    assert check.reason.startswith("output cost answers NaN or infinity to 1 of 20 rows")
+    note = "check what the model divides by or takes the logarithm of"
+    assert answer_checks({"tip": 2, "fare": 0, "cost": 1}, 20.0) == [
+        refused("output cost", "a number for every row", "answers NaN or infinity to 1 of 20 rows", note),
+        refused("output tip", "a number for every row", "answers NaN or infinity to 2 of 20 rows", note),
+    ]
 
 
 def test_finite_answers_need_no_check():
@@ -55,8 +63,15 @@ def test_one_value_in_one_slice_is_a_measurement():
 
 def test_each_output_is_measured():
     slices = {"overall": Measured({"cost/mean_absolute_error": 0.2}, {}, None)}
-    [check] = measured_checks(["cost/mean_absolute_error", "tip/mean_squared_error"], slices)
-    assert check.found == "has no value of tip/mean_squared_error"
+    names = ["cost/mean_absolute_error", "tip/mean_squared_error", "tip/mean_absolute_error"]
+    assert measured_checks(names, slices) == [
+        refused(
+            "evaluation",
+            "at least one",
+            "has no value of tip/mean_squared_error or tip/mean_absolute_error",
+            "look at data.split, transform.label, transform.weight and the Evaluator's log",
+        )
+    ]
     [check] = measured_checks([], {})
     assert check.found == "has no value"
 
@@ -70,6 +85,20 @@ def test_metric_without_a_value_over_known_labels_is_left_to_the_other_rules():
     assert measured_checks(["cost/recall", "tip/precision"], {"overall": outputs}) == []
 
 
+def test_mean_over_outputs_has_the_labels_of_any_of_them():
+    labels = LabelStatistics.of_counts({0.0: 5, 1.0: 2})
+    at = Measured({"cost/recall": 0.0}, {}, None, labels_of_outputs={"cost": labels})
+    assert measured_checks(["cost/recall", "loss"], {"overall": at}) == []
+    [check] = measured_checks(["cost/recall", "tip/recall"], {"overall": at})
+    assert check.found == "has no value of tip/recall"
+
+
+def test_labels_of_a_slice_alone_are_not_those_of_the_split():
+    slices = {"pay=Cash": Measured({"recall": 0.0}, {}, None)}
+    [check] = measured_checks(["recall", "tip/recall"], slices)
+    assert check.found == "has no value of tip/recall"
+
+
 def test_no_value_at_all_is_no_measurement_though_the_labels_are_known():
     """As of a precision of several classes, or with beat_trivial: none, which no other rule refuses."""
     labels = LabelStatistics.of_counts({0.0: 5, 1.0: 2, 2.0: 3})
@@ -81,14 +110,15 @@ def test_no_value_at_all_is_no_measurement_though_the_labels_are_known():
 def test_infinite_metric_refuses_the_model_though_it_has_no_threshold():
     """One label that is the logarithm of 0 makes every error infinite, and the labels have no variance."""
     overall = Measured({"mean_absolute_error": math.inf, "mean_squared_error": 2.0}, {}, None)
-    [check] = finite_checks(["mean_absolute_error", "mean_squared_error", "accuracy"], overall)
-    assert check.stops
-    assert not check.passed
-    assert check.reason == (
-        "mean_absolute_error is inf, needs a finite value "
-        "(a label or an answer is infinite, or has no logarithm: check what preprocessing_fn makes of the "
-        "label, and what the model answers)"
-    )
+    assert finite_checks(["mean_absolute_error", "mean_squared_error", "accuracy"], overall) == [
+        refused(
+            "mean_absolute_error",
+            "a finite value",
+            "is inf",
+            "a label or an answer is infinite, or has no logarithm: check what preprocessing_fn makes "
+            "of the label, and what the model answers",
+        )
+    ]
 
 
 def test_logits_refuse_the_model_where_a_metric_takes_probabilities():
@@ -99,8 +129,17 @@ def test_logits_refuse_the_model_where_a_metric_takes_probabilities():
         "binary_accuracy (let its last layer end in a sigmoid or a softmax, with a loss without "
         "from_logits=True; or name metrics of numbers)"
     )
-    [check] = probability_checks(["tip/auc", "fare/mean_squared_error"], {"tip": 1, "fare": 9}, 9.0)
-    assert check.metric == "output tip"
+    outside = {"tip": 1, "fare": 9, "cost": 0, "age": 2}
+    metrics = ["tip/auc", "fare/mean_squared_error", "cost/auc", "age/recall", "age/auc"]
+    note = (
+        "let its last layer end in a sigmoid or a softmax, with a loss without from_logits=True; or name "
+        "metrics of numbers"
+    )
+    found = "answers below 0 or above 1 to {} of 9 rows".format
+    assert probability_checks(metrics, outside, 9.0) == [
+        refused("output age", "probabilities, 0 to 1, for recall, auc", found(2), note),
+        refused("output tip", "probabilities, 0 to 1, for auc", found(1), note),
+    ]
     assert probability_checks(["sparse_categorical_accuracy"], {"": 4000}, 5000.0) == []
     assert probability_checks(["auc"], {"": 0}, 5000.0) == []
 
@@ -130,6 +169,17 @@ def test_metric_of_another_number_of_outputs_is_refused_without_a_serving_check(
     for check, words in zip(found, said, strict=True):
         assert not check.passed
         assert words in check.reason
+
+
+def test_metric_that_does_not_fit_is_refused_as_one_of_no_slice():
+    [check] = fit_checks(["fare/categorical_accuracy"], {"fare": "binary"}, Measured({}, {}, None))
+    assert check == refused(
+        "metric fare/categorical_accuracy",
+        "one output for each class",
+        "is of one output",
+        "this metric says nothing about such a model; choose another",
+        where="",
+    )
 
 
 def test_errors_of_a_vector_fit_one_output_for_each_of_its_numbers():
