@@ -216,7 +216,7 @@ def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
 def fixed_cost(folder: Path, rows: int) -> dict:
     """Measure our run_fn for one epoch of one batch, including its process, export and imports.
 
-    It is imported as a task's process imports it, see `slipway/pipeline/cloud/container/task.py`.
+    It is imported as the product's processes import it, see `slipway/components/large_imports.py`.
     """
     began = time.perf_counter()
     from slipway.components.large_imports import large_imports
