@@ -86,9 +86,10 @@ def _watch(root: int, found: list[Listener], ended: threading.Event) -> None:
 
 def _find(root: int, addresses: dict[int, str], found: list[Listener]) -> None:
     for pid in _descendants(root):
+        command = _command(pid)  # before its sockets: it may end, and has no words after that
         for inode in addresses.keys() & _sockets_of(pid):
             address = addresses.pop(inode)
-            found.append(Listener(address, _command(pid), is_private(address)))
+            found.append(Listener(address, command or _command(pid), is_private(address)))
 
 
 def listeners_of(root: int) -> list[Listener]:

@@ -27,6 +27,8 @@ def stoppable(work: Callable[[], _Found], *, stop: Callable[[], object]) -> _Fou
     outcome: Future[_Found] = Future()
     try:
         in_thread(work, outcome)  # inside: Ctrl-C may come as soon as it has begun
+        while not outcome.done():  # briefly: a signal just before a wait is seen only once it is over
+            wait([outcome], _AGAIN_S)
         return outcome.result()
     except BaseException:
         while not outcome.done():

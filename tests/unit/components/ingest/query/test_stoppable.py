@@ -1,6 +1,8 @@
 """Ctrl-C ends what works in C."""
 
+import signal
 import threading
+import time
 
 import pytest
 from ctrl_c import interrupted
@@ -34,3 +36,21 @@ def test_an_interrupt_stops_the_work_and_is_raised_once_it_has_ended():
         stoppable(work, stop=stop_at_last)
     assert ended.is_set()
     assert len(calls) >= 3
+
+
+def test_an_interrupt_that_does_not_wake_the_main_thread_stops_the_work_as_well():
+    # As one that comes just before the main thread waits for a lock: Python handles it only after that wait.
+    ended = threading.Event()
+
+    def work():
+        time.sleep(0.2)  # the main thread waits by now, else this shows nothing
+        signal.raise_signal(signal.SIGINT)  # to this thread
+        assert ended.wait(60), "nothing has stopped it"
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            stoppable(work, stop=ended.set)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.is_set()
