@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-MOST_CHARACTERS = 300
+_MOST_CHARACTERS = 300
 # Of a message; some hold all of a tensor or a table. The log has the whole.
 _MOST_SHOWN = 1_000
 _OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<words>.+?)\x1b\[0m", re.DOTALL)
@@ -77,11 +77,20 @@ def reason(message: str) -> list[str]:
         message = found["words"]
     if found := _OF_A_SHAPE.match(message):
         message = message[found.end() :]
-    lines = [_FUNCTION_NODE.sub("", line.strip()) for line in message.splitlines()]
     if not message.startswith(_OF_A_GRAPH):
-        return [line for line in lines if line]
-    first = next((line for line in lines if line and not line.startswith(_ABOUT_THE_GRAPH)), "")
+        return [line for line in _lines(message) if line]
+    first = sentence(message)
     if not first:
         return [_OF_A_GRAPH.rstrip(":")]
     node = _NODE.search(message)
-    return [first[:MOST_CHARACTERS] + (f" (in {node['name']})" if node else "")]
+    return [first + (f" (in {node['name']})" if node else "")]
+
+
+def sentence(message: str) -> str:
+    """Return the first line of TensorFlow's message that is not about the graph, cut; "" if there is none."""
+    useful = (line for line in _lines(message) if line and not line.startswith(_ABOUT_THE_GRAPH))
+    return next(useful, "")[:_MOST_CHARACTERS]
+
+
+def _lines(message: str) -> list[str]:
+    return [_FUNCTION_NODE.sub("", line.strip()) for line in message.splitlines()]

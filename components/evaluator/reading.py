@@ -19,6 +19,7 @@ from slipway.components.evaluator.slices import Column, column_of
 from slipway.components.evaluator.tally import Tally
 from slipway.components.example_batches import ExampleDecoder
 from slipway.components.example_records import first_records, in_pieces, records
+from slipway.components.framework_errors import sentence
 from slipway.components.saved_model.refused_examples import in_words
 
 BATCH_ROWS = 4096
@@ -154,7 +155,7 @@ class _Model:
         except Exception as error:  # TensorFlow lets any exception of its parts through
             raise ComponentError(
                 f"the {self._name} model, {folder}, cannot be loaded: "
-                f"{type(error).__name__}: {_first_line(error)}",
+                f"{type(error).__name__}: {sentence(str(error))}",
                 hint="" if self._is_baseline else "run the training again",
             ) from error
         serve, answers = _signature(self._model, _SERVE)
@@ -210,7 +211,7 @@ class _Model:
             raise  # not an error of the rows
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise ComponentError(
-                f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
+                f"the {self._name} model refuses rows of the eval split: {in_words(sentence(str(error)))}",
                 hint=""
                 if self._is_baseline
                 else "check transform.preprocessing_fn, which reads these columns",
@@ -267,7 +268,7 @@ def _batches(file: str) -> Iterator[list[bytes]]:
             yield batch.tolist()
     except tf.errors.OpError as error:
         raise ComponentError(
-            f"{file} cannot be read: {_first_line(error)}", hint="run Ingest again"
+            f"{file} cannot be read: {sentence(str(error))}", hint="run Ingest again"
         ) from error
 
 
@@ -315,10 +316,3 @@ def _flat(values: Any, rows: int) -> Any:
     if values.ndim > 2 or values.shape[:1] != (rows,):
         raise NotOursError(f"a model gives a tensor of the shape {list(values.shape)} for {rows} rows")
     return values.reshape(rows, -1)
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    about_the_graph = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
-    useful = [line for line in lines if not line.startswith(about_the_graph)]
-    return (useful or lines or [type(error).__name__])[0][:300]

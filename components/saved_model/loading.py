@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
+from slipway.components.framework_errors import sentence
 from slipway.components.saved_model.quiet_tensorflow import import_tensorflow, stderr_to_nowhere
 from slipway.components.saved_model.reading import read_signatures
 from slipway.components.saved_model.refused_examples import in_words
 from slipway.components.saved_model.signatures import Signature
 
-_ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
 Array = npt.NDArray[Any]
 
 
@@ -40,7 +40,7 @@ class LoadedModel:
                 self._model = tf.saved_model.load(str(folder))
         except Exception as error:  # TensorFlow lets any exception of its parts through
             raise ComponentError(
-                f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(_text(error))}",
+                f"{folder} cannot be loaded: {type(error).__name__}: {sentence(_text(error))}",
                 hint="push the model again",
             ) from error
 
@@ -71,7 +71,7 @@ class LoadedModel:
                 }
             )
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, ValueError, TypeError) as error:
-            raise WrongInputError(in_words(_first_line(_text(error)))) from error
+            raise WrongInputError(in_words(sentence(_text(error)))) from error
         return {name: np.asarray(tensor) for name, tensor in outputs.items()}
 
 
@@ -80,10 +80,3 @@ def _text(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return error.object.decode(errors="backslashreplace")
     return str(error)
-
-
-def _first_line(message: str) -> str:
-    """Return TensorFlow's message without the graph that follows."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    useful = [line for line in lines if not line.startswith(_ABOUT_THE_GRAPH)]
-    return (useful or lines or [""])[0][:300]

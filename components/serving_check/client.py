@@ -39,6 +39,8 @@ REFUSED = frozenset(
 # The value of an empty cell in an integer column of `serve_raw`, see `saved_model_export`.
 EMPTY_INTEGER = -(2**63)
 WARM_UP_CALLS = 10
+# What TensorFlow writes before the reason of an error, as in `framework_errors`.
+_ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", 'File "')
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _LINE_BYTES = 1 << 16
 
@@ -291,7 +293,8 @@ def _told(ask: Any, stage: str) -> bool:
 
 def _words(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:300]
+    useful = [line for line in lines if not line.startswith(_ABOUT_THE_GRAPH)]
+    return f"{type(error).__name__}: {(useful or lines or ['no message'])[0]}"[:300]
 
 
 def _peak_bytes() -> int:

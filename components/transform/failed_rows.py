@@ -1,16 +1,11 @@
 """Rewords TensorFlow's errors about rows at which a preprocessing_fn fails, with the place in its code."""
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from slipway.components.errors import ComponentError
-
-_FRAME = re.compile(r'^File "([^"]+)", line (\d+), in ')
-_ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
-_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
-_MOST_CHARACTERS = 300
+from slipway.components.framework_errors import frames_in, sentence
 
 
 @contextlib.contextmanager
@@ -30,9 +25,9 @@ def told_in_words(errors: type[Exception], *, memory: type[Exception]) -> Iterat
     except memory as error:
         raise MemoryError(str(error)) from error
     except errors as error:
-        sentence, place = in_words(str(error))
+        words, place = in_words(str(error))
         raise ComponentError(
-            f"preprocessing_fn fails at some rows: {sentence}" + (f" ({place})" if place else ""),
+            f"preprocessing_fn fails at some rows: {words}" + (f" ({place})" if place else ""),
             hint="make it handle such values, or remove them from the data",
         ) from error
 
@@ -43,12 +38,8 @@ def in_words(message: str) -> tuple[str, str]:
     Args:
         message: the message of an error of a graph's operation.
     """
-    lines = [_NODE.sub("", line.strip()) for line in message.splitlines()]
-    frames = [(found[1], found[2]) for line in lines if (found := _FRAME.match(line))]
-    useful = [line for line in lines if line and not _FRAME.match(line)]
-    sentence = next((line for line in useful if not line.startswith(_ABOUT_THE_GRAPH)), "no reason is given")
-    places = [f"{_shown(file)}:{line}" for file, line in frames if _is_users(Path(file))]
-    return sentence[:_MOST_CHARACTERS], places[-1] if places else ""
+    places = [f"{_shown(file)}:{line}" for file, line in frames_in(message) if _is_users(Path(file))]
+    return sentence(message) or "no reason is given", places[-1] if places else ""
 
 
 def _is_users(file: Path) -> bool:

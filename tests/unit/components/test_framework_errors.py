@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.framework_errors import reason, rewritten, shortened, words
+from slipway.components.framework_errors import reason, rewritten, sentence, shortened, words
 
 GRAPH = """Graph execution error:
 
@@ -37,6 +37,20 @@ LAYER = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nA
 )
 def test_the_reason_is_what_is_left(message, lines):
     assert reason(message) == lines
+
+
+@pytest.mark.parametrize(
+    ("message", "first"),
+    [
+        ("", ""),
+        ("  first \n  second", "first"),
+        (GRAPH, "indices[0,0] = 8 is not in [0, 3)"),
+        ("Graph execution error:\n", ""),
+        ("x" * 999, "x" * 300),
+    ],
+)
+def test_the_sentence_is_the_first_line_that_is_not_about_the_graph(message, first):
+    assert sentence(message) == first
 
 
 def test_the_labels_of_a_whole_batch_are_cut():

@@ -235,4 +235,6 @@ def test_client_started_ahead_takes_arguments_that_come_in_pieces(monkeypatch):
 def test_message_of_an_error_is_its_first_line_and_short():
     assert client._words(ValueError("\n  one\ntwo")) == "ValueError: one"
     assert client._words(ValueError()) == "ValueError: no message"
+    graph = 'Graph execution error:\n\nDetected at node Take\n  File "/a.py", line 7, in call\n\nno row 3\n'
+    assert client._words(ValueError(graph)) == "ValueError: no row 3"
     assert len(client._words(ValueError("x" * 999))) == 300
