@@ -77,12 +77,14 @@ class FlinkCluster:
         project: the checkout, where the processes run.
         folder: gets the logs, and what Beam's job server hands to workers; all hosts see it.
         task_managers: the hosts to start a TaskManager on.
+        under: words to put before the commands of some hosts, by host.
     """
 
-    def __init__(self, project, folder, task_managers=(FIRST, SECOND)):
+    def __init__(self, project, folder, task_managers=(FIRST, SECOND), under=None):
         self._project = project
         self._folder = Path(folder)
         self._task_managers = task_managers
+        self._under = under or {}
         self._network = None
         self._inside = 0
         self._space = None
@@ -242,7 +244,7 @@ class FlinkCluster:
         java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={self._folder}"
         with (self._folder / f"{host}.log").open("ab") as log:
             process = subprocess.Popen(
-                self.on(host, *command),
+                [*self._under.get(host, ()), *self.on(host, *command)],
                 env={**os.environ, "JDK_JAVA_OPTIONS": java},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
