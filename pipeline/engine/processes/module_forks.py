@@ -9,12 +9,15 @@ import gc
 import importlib
 import json
 import logging
+import multiprocessing.process
+import multiprocessing.util
 import os
 import socket
 import sys
 import tempfile
 import threading
 import traceback
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, NotRequired, TypedDict
 
@@ -121,8 +124,7 @@ class ModuleForks:
 def _become_module(request: _Request, descriptors: Sequence[int], *, group: int, server: int) -> NoReturn:
     code = 1
     try:
-        atexit._clear()  # what the server has registered is the server's
-        atexit.register(logging.shutdown)
+        _forget_the_servers_end()
         join_group(group, parent=server)
         for target, descriptor in zip((1, 2), descriptors, strict=False):
             os.dup2(descriptor, target)
@@ -143,6 +145,22 @@ def _become_module(request: _Request, descriptors: Sequence[int], *, group: int,
         traceback.print_exc()
     finally:
         _end(code)
+
+
+def _forget_the_servers_end() -> None:
+    """Leave to the server what is to be done at its end.
+
+    Modules that register themselves once, for all that they are given, are registered anew, without what they
+    hold of the server.
+    """
+    atexit._clear()
+    atexit.register(logging.shutdown)
+    for each in list(weakref.finalize._registry):  # type: ignore[attr-defined]
+        each.atexit = False
+    atexit.register(weakref.finalize._exitfunc)  # type: ignore[attr-defined]
+    # Its finalizers know the process that they were made in.
+    multiprocessing.process._children.clear()  # type: ignore[attr-defined]
+    atexit.register(multiprocessing.util._exit_function)  # type: ignore[attr-defined]
 
 
 def _end(code: int) -> NoReturn:

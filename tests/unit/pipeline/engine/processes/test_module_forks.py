@@ -4,13 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 MODULE = """
-import atexit, logging, os, sys, threading, time
+import atexit, logging, multiprocessing, os, sys, tempfile, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from logging.handlers import MemoryHandler
+
+def later():
+    time.sleep(0.05)
+    print("the child's last", file=sys.stderr)
 
 def last(work_is_done):
     work_is_done.wait()
@@ -28,6 +33,12 @@ def main(arguments):
         keeps.addHandler(MemoryHandler(100, target=logging.StreamHandler()))
         keeps.warning("kept until the end")
         threading.Timer(0.05, work_is_done.set).start()
+    if arguments[0] == "leaves":
+        main.kept = tempfile.TemporaryDirectory()
+        multiprocessing.get_context("fork").Process(target=later).start()
+        idle = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60], daemon=True)
+        idle.start()
+        print("folder", main.kept.name, "idle", idle.pid)
     print("group", os.getpgid(0), "argument", arguments[0], "variable", os.environ.get("COLOUR"))
     print("to the log", file=sys.stderr)
     if arguments[0] == "sleep":
@@ -54,13 +65,16 @@ sys.exit(7)
 
 # A server as in fork_server.py, with one node that asks; prints what the node saw.
 SERVER = """
-import atexit, json, os, select, signal, socket, subprocess, sys
+import atexit, json, multiprocessing, os, select, signal, socket, subprocess, sys, tempfile, time
 from concurrent.futures import ThreadPoolExecutor
 from slipway.components import python_process
 from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 
 atexit.register(lambda: print("registered by the server", file=sys.stderr))
+folder = tempfile.TemporaryDirectory()
+idle = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60], daemon=True)
+idle.start()
 forks = ModuleForks()
 ours, theirs = socket.socketpair()
 node = os.fork()
@@ -111,6 +125,7 @@ while True:
         forks.ended(pid, os.waitstatus_to_exitcode(status))
     if pid == node:
         break
+assert os.path.isdir(folder.name) and idle.is_alive(), "a fork has ended what is the server's"
 """
 
 
@@ -161,6 +176,14 @@ def test_what_the_module_has_registered_is_called_at_its_end_but_not_the_servers
     log = node_saw(ends, "0")["log"]
     assert log.count("registered by the module") == 1
     assert log.count("registered by the server") == 1, "at the server's own end"
+
+
+def test_what_the_module_leaves_to_finalizers_and_multiprocessing_is_ended_but_not_the_servers(node_saw):
+    seen = node_saw("leaves", "0")
+    _, folder, _, idle = seen["printed"].split()[-4:]
+    assert "the child's last" in seen["log"]
+    assert not Path(folder).exists()
+    assert not Path("/proc", idle).exists()
 
 
 def test_a_modules_threads_are_waited_for_unless_they_are_daemons_and_its_log_is_written(node_saw):
