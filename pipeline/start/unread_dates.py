@@ -13,8 +13,9 @@ _DATE = re.compile(
     r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
     re.IGNORECASE,
 )
-# What follows a day: a year, a time and a zone, but no words, as in a log or a diary.
-_REST = re.compile(r"[T\d\s:.,/+-]*([ap]\.?m\.?)?\s*(Z|UTC|GMT|[A-Z]{3,4})?", re.IGNORECASE)
+# What follows a day: a year, a time and a zone, as in "2024 at 10:20 PM CET", but not the words of a diary.
+_WORD = re.compile(r"\b(?!(?:[ap]m|at|um|uhr)\b)[^\W\d_]{2}[\w/]*", re.IGNORECASE)
+_MOST_WORDS = 1
 # If so many texts are dates, the others are slips, or words for no date.
 _MOSTLY, _LEAST = 0.9, 5
 
@@ -26,12 +27,19 @@ def unread_dates(texts: Sequence[str]) -> str:
         texts: distinct texts of a column.
     """
     others = [text for text in texts if not _DATE.match(text)]
-    if not others:
+    dates = sum(map(_is_date, texts))
+    if not others and dates > len(texts) / 2:
         return (
             "dates in several formats or in an unknown one: write them as YYYY-MM-DD; one format can be "
             "named in data.dates"
         )
-    dates = sum(bool((day := _DATE.match(text)) and _REST.fullmatch(text, day.end())) for text in texts)
-    if dates < max(_LEAST, _MOSTLY * len(texts)):
+    if not others or dates < max(_LEAST, _MOSTLY * len(texts)):
         return ""
     return f"dates except {few(others)}; correct or empty these cells, and start again"
+
+
+def _is_date(text: str) -> bool:
+    """Whether a text begins with a date, and does not go on in words, such as an entry of a diary."""
+    day = _DATE.match(text)
+    # What is in brackets is the zone: GMT+0100 (Central European Standard Time).
+    return day is not None and len(_WORD.findall(text[day.end() :].partition("(")[0])) <= _MOST_WORDS
