@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import os
 import re
 import shutil
 import sys
@@ -104,7 +105,13 @@ def check_image_sources(program: str, found: str, image: Image, *, name: str) ->
 def _remedy(said: str) -> str:
     """Return what to do about an error of Podman without root; "" if it is another one."""
     if _NO_IDS.search(said):
-        user = getpass.getuser()
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # by the Python's version
+            return (
+                f"user {os.getuid()} has no name on this machine, and ids are given by it: rehearse as a "
+                "user of /etc/passwd, or as root"
+            )
         return (
             f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user} && podman system "
             "migrate, with a range that no other user has in /etc/subuid; or rehearse as root"

@@ -69,7 +69,7 @@ def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_th
     [
         (
             "Error: keep-id requires additional UIDs or GIDs defined in /etc/subuid and /etc/subgid",
-            "usermod --add-subuids",
+            "100000-165535 ada && podman system migrate",
         ),
         ("Error: crun: the requested cgroup controller `cpu` is not available", "rootlesscontaine.rs"),
     ],
@@ -79,12 +79,29 @@ def test_what_podman_lacks_without_root_is_told_with_its_remedy_before_a_run(
 ):
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     monkeypatch.setattr(os, "getgid", lambda: 100)
+    monkeypatch.setenv("LOGNAME", "ada")
     with pytest.raises(UsageError, match="Error: ") as caught:
         check_image_sources(program(f"echo '{said}' >&2; exit 125"), "12ab", image, name="i:1")
     assert hint in caught.value.hint
     # Asked as a task's container will be.
     asked = (tmp_path / "asked").read_text()
     assert "--user 1000:100 --userns keep-id --memory 512000000 --memory-swap 512000000 --cpus 1" in asked
+
+
+@pytest.mark.parametrize("error", [KeyError, OSError])
+def test_a_user_without_a_name_is_told_by_its_number_that_podman_needs_one(
+    program, image, monkeypatch, error
+):
+    def nameless():
+        raise error("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    with pytest.raises(UsageError, match="additional UIDs") as caught:
+        check_image_sources(
+            program("echo 'keep-id requires additional UIDs' >&2; exit 125"), "12ab", image, name="i:1"
+        )
+    assert caught.value.hint.startswith("user 1234 has no name on this machine")
 
 
 def test_limits_that_podman_ignores_are_told(program, image, capsys):
