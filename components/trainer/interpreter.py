@@ -1,7 +1,7 @@
 """Finds the Python that trains. Imports no TensorFlow."""
 
+import os
 import shutil
-from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
@@ -16,8 +16,7 @@ def find_interpreter(name: str) -> str:
     Raises:
         ComponentError: there is none, or it is not executable.
     """
-    path = str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name
-    found = shutil.which(path)
+    found = shutil.which(place(name))
     if found is None:
         raise ComponentError(
             f"train.interpreter ({name!r}) is not an executable program",
@@ -25,3 +24,9 @@ def find_interpreter(name: str) -> str:
             ".venv-jax/bin/python",
         )
     return found
+
+
+def place(name: str) -> str:
+    """Return the path of an interpreter whose name has a `/`; others are names on the `PATH`."""
+    path = os.path.expanduser(name)  # noqa: PTH111  (pathlib's raises without a home)
+    return str(PROJECT_ROOT / path) if "/" in name else name

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 from slipway.components.available_memory import available_memory_bytes
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import may_be_key
+from slipway.components.home_folder import at_home
 from slipway.components.project import INSTALL, PROJECT_ROOT
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evidence
 from slipway.components.trainer.devices.hosts import find_hosts
@@ -260,7 +261,7 @@ def _sign(kind: str, sign: Evidence, deep: bool) -> Finding:
 def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Look for credential files without reading them."""
     named = environment.get("GOOGLE_APPLICATION_CREDENTIALS")
-    usual = Path(environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
+    usual = Path(environment.get("CLOUDSDK_CONFIG") or at_home("~/.config/gcloud"))
     usual /= "application_default_credentials.json"
     if named and may_be_key(named):
         there = False

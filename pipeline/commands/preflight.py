@@ -35,6 +35,7 @@ from slipway.components.store_address import GS
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
 from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.features import PlainFeature
+from slipway.components.trainer.interpreter import place
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
@@ -332,7 +333,7 @@ def _interpreter(config: WorkloadConfig) -> Path:
     name = config.train.interpreter
     if name is None:
         return Path(sys.executable)
-    return PROJECT_ROOT / Path(name).expanduser() if "/" in name else Path(shutil.which(name) or name)
+    return Path(shutil.which(place(name)) or place(name))
 
 
 def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:

@@ -17,9 +17,10 @@ from platform import python_version
 from types import MappingProxyType
 
 from slipway.components.ingest.hub_address import data_set_and_path, without_revision
-from slipway.components.project import PROJECT_ROOT, installed_version
+from slipway.components.project import installed_version
 from slipway.components.source_closure import Closure, closure
 from slipway.components.store_address import HF, is_elsewhere
+from slipway.components.trainer.interpreter import place
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
 from slipway.pipeline.runs.graph import COMPONENT, Graph, Node
@@ -260,7 +261,7 @@ def _training_versions(
     name = json.loads(interpreter) or (sys.executable if backend in ('"jax"', '"torch"') else None)
     if not isinstance(name, str):
         return {}
-    path = shutil.which(str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name)
+    path = shutil.which(place(name))
     if path is None:
         return {}  # the Trainer says so
     sites = sorted((Path(path).parent.parent / "lib").glob("python*/site-packages"))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from slipway.components.home_folder import at_home
 from slipway.components.s3_and_azure_store import VARIABLES
 from slipway.pipeline.cloud.image_contents import image_environment, on_this_machine
 
@@ -54,7 +55,7 @@ def container_environment(
         name: here[name] for name in here if name.startswith(_OF_MACHINE)
     }
     # The image's HOME is empty; the service provides the account in another way.
-    given.setdefault("CLOUDSDK_CONFIG", str(Path.home() / ".config" / "gcloud"))
+    given.setdefault("CLOUDSDK_CONFIG", at_home("~/.config/gcloud"))
     return (
         given
         | {name: on_this_machine(value, staged=staged) for name, value in image_environment().items()}

@@ -15,7 +15,10 @@ def test_a_path_or_a_name_is_found(monkeypatch):
     assert find_interpreter(Path(sys.executable).name) == sys.executable
 
 
-@pytest.mark.parametrize("name", [".venv-nope/bin/python", "no-such-python", "README.md/", "./README.md"])
+@pytest.mark.parametrize(
+    "name",
+    [".venv-nope/bin/python", "no-such-python", "README.md/", "./README.md", "~nobody-here/bin/python"],
+)
 def test_what_is_no_program_is_refused_with_what_it_needs(name):
     with pytest.raises(ComponentError, match="is not an executable program") as refused:
         find_interpreter(name)

@@ -96,6 +96,16 @@ def test_an_empty_address_of_docker_is_none():
     assert empty == unset
 
 
+def test_without_a_home_folder_there_are_no_credentials_in_it(monkeypatch):
+    def nameless(_):
+        raise KeyError("uid not found")
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nameless)
+    [found] = doctor._credentials({})
+    assert found.state == "none"
+
+
 def test_key_in_place_of_the_path_of_its_file_is_not_repeated():
     [found] = doctor._credentials({"GOOGLE_APPLICATION_CREDENTIALS": "c2VjcmV0" * 100})
     assert (found.state, "c2VjcmV0" in f"{found.found}{found.remedy}") == ("none", False)

@@ -121,6 +121,12 @@ def test_a_loop_of_ones_own_is_neither_judged_nor_refused(preflight, asked, tmp_
     )
 
 
+@pytest.mark.parametrize("name", ["no-such-python", "~nobody-here/bin/python"])
+def test_an_interpreter_that_is_not_there_has_no_versions(preflight, asked, name):
+    found = preflight("v5e-8", sets=[f"train.interpreter={name}"])
+    assert found["slices"]
+
+
 def test_limit_is_that_of_the_command_line_else_of_the_workload(preflight, asked):
     preflight("v5e-1")
     preflight("v5e-4", sets=["preflight.limit_s=1800"])

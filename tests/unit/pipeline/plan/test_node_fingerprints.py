@@ -305,7 +305,7 @@ def test_packages_of_another_backend_count_in_the_pipeline_s_own_interpreter(tmp
     assert parts["stack:the training's keras"] == parts["stack:keras"]
 
 
-@pytest.mark.parametrize("name", [None, "/nowhere/python"])
+@pytest.mark.parametrize("name", [None, "/nowhere/python", "~nobody-here/bin/python"])
 def test_interpreter_that_is_none_or_not_there_has_no_packages(tmp_path, name):
     node = Node("Trainer", "Trainer", (), params={"custom_config.interpreter": json.dumps(name)})
     assert not [part for part in parts_of(node, tmp_path) if "the training's" in part]

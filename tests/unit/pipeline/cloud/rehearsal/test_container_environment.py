@@ -30,6 +30,17 @@ def test_container_has_the_image_s_variables_and_only_the_way_to_the_world_of_ou
         assert found[name] == here[name]
 
 
+def test_an_account_is_looked_for_in_the_home_folder_if_there_is_one(tmp_path, monkeypatch):
+    def nameless(_):
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("pwd.getpwuid", nameless)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert container_environment({}, staged=tmp_path)["CLOUDSDK_CONFIG"] == "/home/me/.config/gcloud"
+    monkeypatch.delenv("HOME")
+    assert container_environment({}, staged=tmp_path)["CLOUDSDK_CONFIG"] == "~/.config/gcloud"
+
+
 def test_variables_that_are_the_users_own_count_as_they_are_here_where_they_are_set(tmp_path):
     here, names = {"TF_USE_LEGACY_KERAS": "1"}, ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
     found = container_environment(here, staged=tmp_path, own=names)
