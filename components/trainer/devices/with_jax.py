@@ -103,7 +103,7 @@ def leave(code: int) -> NoReturn:
         parting.start()
         parting.join(PARTING_LIMIT_S)
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):  # the reader is gone
+            with contextlib.suppress(OSError, ValueError):  # the reader is gone, or it was closed
                 stream.flush()
         os._exit(code)
     sys.exit(code)

@@ -85,6 +85,13 @@ def test_host_that_has_failed_does_not_wait_for_the_others_for_long(hosts):
     assert hosts == ["the other host"]
 
 
+def test_host_that_has_closed_its_output_does_not_wait_for_the_others_for_long(hosts, monkeypatch, tmp_path):
+    with (tmp_path / "out").open("w") as closed:
+        monkeypatch.setattr("sys.stdout", closed)
+    with pytest.raises(EndedError, match="138"):
+        with_jax.leave(138)
+
+
 def test_host_that_has_not_failed_leaves_the_waiting_to_the_exit(hosts):
     with pytest.raises(SystemExit, match="0"):
         with_jax.leave(0)
