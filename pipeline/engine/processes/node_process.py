@@ -109,15 +109,15 @@ class NodeProcess:
 def _print_traceback() -> None:
     try:
         traceback.print_exc()
-    except OSError:
-        return  # the log's disk is full; the cause is still reported through the memory file
+    except (OSError, ValueError):
+        return  # the log's disk is full, or closed; the cause is still reported through the memory file
 
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:
+        except (OSError, ValueError):
             continue  # as above
 
 

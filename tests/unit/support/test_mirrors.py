@@ -39,7 +39,6 @@ REASONS = {
         "slipway.pipeline.engine.tfx.compile",
         "slipway.pipeline.engine.tfx.handover",
         "slipway.pipeline.engine.tfx.launch",
-        "slipway.pipeline.engine.processes.node_process",
         "slipway.pipeline.engine.tfx.parameters",
         "slipway.pipeline.engine.tfx.read_graph",
         "slipway.pipeline.engine.tfx.resolver_lookup",
