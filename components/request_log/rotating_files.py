@@ -68,8 +68,12 @@ class RotatingFiles:
         self._make_room(sum(path.stat().st_size for path in paths))
         for path in paths:
             names = (f"{path.stem}-{number}{path.suffix}" for number in range(1, _MOST_NAMES))
-            free = (name for name in (path.name, *names) if not (self._folder / name).exists())
-            path.rename(self._folder / next(free))
+            places = (self._folder / name for name in (path.name, *names))
+            free = next((place for place in places if not place.exists()), None)
+            if free is None:
+                why = f"all {_MOST_NAMES:,} names of a file are taken; move such files to another folder"
+                raise FileExistsError(errno.EEXIST, why, str(self._folder / path.name))
+            path.rename(free)
 
     def _takes(self, size_bytes: int) -> bool:
         """Return True if the file exists, has room and is at most a day old.

@@ -155,3 +155,13 @@ def test_no_file_is_replaced_by_one_of_another_folder(tmp_path, clock):
         (folder / name).write_text(text, encoding="utf-8")
     RotatingFiles(tmp_path, most_bytes=800, clock=clock).adopt([tmp_path / "other" / name])
     assert sorted(contents(tmp_path)) == [b"here\n", b"there\n"]
+
+
+def test_files_whose_names_are_all_taken_are_refused_with_the_remedy(tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(rotating_files, "_MOST_NAMES", 3)
+    (tmp_path / "other").mkdir()
+    stem = "requests-20260101-000000-000000-1"
+    for name in (f"{stem}.jsonl", f"{stem}-1.jsonl", f"{stem}-2.jsonl", f"other/{stem}.jsonl"):
+        (tmp_path / name).touch()
+    with pytest.raises(FileExistsError, match=rf"all 3 names of .* to another folder: .*{stem}\.jsonl"):
+        RotatingFiles(tmp_path, most_bytes=800, clock=clock).adopt([tmp_path / "other" / f"{stem}.jsonl"])
