@@ -141,9 +141,11 @@ def _refuse_other_times(file: Path, iceberg: Any, schema: Any, table: Table) -> 
         if not names:
             return
         read = _names_in_file(parquet.schema_arrow, iceberg, schema)
-        # Of lists, PyIceberg and Parquet name the values differently.
+        # Of lists, PyIceberg and Parquet name the values differently. A column's own name may have points.
         lists = {each.path for each in columns if each.max_repetition_level}
-        for name in [each for each in names if (each.partition(".")[0] if each in lists else each) in read]:
+        within = tuple(f"{each}." for each in read)
+        names = [each for each in names if each in read or (each in lists and each.startswith(within))]
+        for name in names:
             batches = parquet.iter_batches(columns=[name])
             if any(map(_is_beyond, (times for batch in batches for times in _times(batch.column(0))))):
                 raise QueryError(
