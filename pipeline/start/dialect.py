@@ -11,7 +11,7 @@ from slipway.pipeline.errors import UsageError
 _DELIMITERS = ",;\t|"
 _MOST_LINES = 20
 # The line below the names in a table of Markdown, psql or MySQL's client.
-_RULER = re.compile(r"[|+]?\s*:?-{2,}[-:|+\s]*")
+_RULER = re.compile(r"[|+]?\s*:?-{2}[-:|+\s]*")
 _LIBSVM = re.compile(r"[-+.\d]+(?: \d+:[-+.\de]+)+ ?", re.IGNORECASE)
 
 

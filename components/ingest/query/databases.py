@@ -29,9 +29,9 @@ _OF_PLACE = ("host", "hostaddr", "port", "dbname", "service", "options")
 _CONNECT_LIMIT_S = 10
 _MYSQL_PORT = 3306
 BATCH_ROWS = 1 << 15
-# The first keyword after comments and opening brackets.
+# The first keyword after comments, each of which ends at its first */, and opening brackets.
 _SELECT = re.compile(
-    r"(?:\s|\(|--[^\n]*\n|#[^\n]*\n|/\*(?!!).*?\*/)*(?:select|with|values|table)\b", re.I | re.S
+    r"(?:\s|\(|--[^\n]*\n|#[^\n]*\n|/\*(?!!).*?\*/)*+(?:select|with|values|table)\b", re.I | re.S
 )
 
 Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]

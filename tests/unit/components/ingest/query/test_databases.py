@@ -2,7 +2,13 @@
 
 import pytest
 
-from slipway.components.ingest.query.databases import address_of, as_query_errors, identity_of, rows_of_server
+from slipway.components.ingest.query.databases import (
+    address_of,
+    as_query_errors,
+    identity_of,
+    rows_of_server,
+    select_of,
+)
 from slipway.components.ingest.query.tables import QueryError, Table
 
 SECRET = "s3cr%40t"  # noqa: S105  (of no server)
@@ -113,3 +119,25 @@ def test_what_mysql_would_not_do_is_refused_and_a_certificate_is_verified(server
         "ssl_verify_cert": True,
         "ssl_verify_identity": True,
     }
+
+
+COMMENTS = "/* a */ -- b\n# c\n" * 200
+
+
+@pytest.mark.parametrize(
+    "query", [f"{COMMENTS}(SELECT 1);", "/* DELETE */ WITH t AS (SELECT 1) TABLE t"], ids=["many", "one"]
+)
+def test_a_query_may_begin_with_comments(server, query):
+    table = server("mysql://u@host/shop", query=query)
+    assert select_of(table) == f"{query.removesuffix(';')}\n"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [f"{COMMENTS}TRUNCATE t", "/* a */ DELETE FROM t; /* b */ SELECT 1", "/*! x */ SELECT 1"],
+    ids=["many", "between", "code"],
+)
+def test_a_query_is_no_select_by_what_follows_a_later_comment(server, query):
+    """Many comments are read at once: in each way to put them together, it would take years."""
+    with pytest.raises(QueryError, match="must be one SELECT"):
+        select_of(server("mysql://u@host/shop", query=query))
