@@ -4,7 +4,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 
-PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN = b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff"
+PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN, WEBP_BEGIN = b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff", b"RIFF"
 """Magic numbers of the formats whose compression can make a large image of a small file; BMP has none."""
 GIF_HEAD, GIF_DESCRIPTOR = 13, 9
 """Sizes in bytes: what precedes a GIF's global colour table, and an image descriptor without its type."""
@@ -18,6 +18,13 @@ _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_SCAN, _JPEG_END = 0xDA, 0xD9
 # What ends the coded pixels of a scan, and what decoders look for between segments.
 _JPEG_MARKER = re.compile(rb"\xff([^\x00\xff])", re.DOTALL)
+# WebP: a container, or without one coded pixels, with or without the head of their chunk.
+_WEBP_CONTAINER = re.compile(
+    rb"RIFF.{4}WEBPVP8X.{4}(?P<flags>.).{3}(?P<width>.{3})(?P<height>.{3})", re.DOTALL
+)
+_WEBP_LOSSLESS = re.compile(rb"RIFF.{4}WEBP(?:VP8L.{4})?/(?P<sizes>.{4})", re.DOTALL)
+_WEBP_LOSSY = re.compile(rb"RIFF.{4}WEBP(?:VP8 .{4})?.{3}\x9d\x01\x2a(?P<sizes>.{4})", re.DOTALL)
+_WEBP_ANIMATION, _WEBP_SIDE_BITS = 2, 14
 
 MOST_SCANS = 100
 """The most scans of a JPEG that is decoded. Each goes over all pixels again, 0.1 s for 50 million, and may
@@ -31,13 +38,15 @@ def _no_limit() -> None:
 def decoded_pixels(data: bytes, begin: int = 0, *, step: Callable[[], None] = _no_limit) -> int:
     """Return the number of pixels of an image; for a GIF, of all its frames, since readers decode them all.
 
+    Each frame counts as the largest, since `tf.io.decode_gif` makes all of that size.
+
     Args:
         data: bytes with an image; bytes after the image are ignored.
         step: called before each part of the file that is skipped. A hostile file can have as many parts as
             bytes, so `step` may raise an exception to stop the scan.
 
     Returns:
-        The pixels; 0 if the data is not PNG, GIF or JPEG, or ends before its size is known.
+        The pixels; 0 if the data is not PNG, GIF, JPEG or WebP, or ends before its size is known.
     """
     try:
         if data.startswith(PNG_BEGIN, begin):
@@ -45,9 +54,17 @@ def decoded_pixels(data: bytes, begin: int = 0, *, step: Callable[[], None] = _n
             return int(width * height)
         if data.startswith(JPEG_BEGIN, begin):
             return _jpeg_pixels(data, begin, step)
+        if data.startswith(WEBP_BEGIN, begin):
+            return _webp_pixels(data, begin)
     except (struct.error, IndexError):
         return 0
     return _gif_pixels(data, begin, step) if data.startswith(GIF_BEGIN, begin) else 0
+
+
+def is_webp_animation(data: bytes, begin: int = 0) -> bool:
+    """Return True if a WebP says that it has frames: TensorFlow 2.21 writes beyond its memory for these."""
+    found = _WEBP_CONTAINER.match(data, begin)
+    return found is not None and bool(found["flags"][0] & _WEBP_ANIMATION)
 
 
 def has_too_many_scans(data: bytes, begin: int = 0, *, step: Callable[[], None] = _no_limit) -> bool:
@@ -117,13 +134,13 @@ def gif_table(flags: int) -> int:
 
 
 def _gif_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
-    total = 0
+    frames = widest = highest = 0
     try:
         for _, _, width, height in gif_frames(data, begin, step=step):
-            total += width * height
+            frames, widest, highest = frames + 1, max(widest, width), max(highest, height)
     except (struct.error, IndexError):
         pass  # readers decode the frames before the damage
-    return total
+    return frames * widest * highest
 
 
 def _jpeg_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
@@ -140,4 +157,19 @@ def _jpeg_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
                 height, width = struct.unpack_from(">HH", data, position + 5)
                 return int(height * width)
             position += 2 + int(struct.unpack_from(">H", data, position + 2)[0])
+    return 0
+
+
+def _webp_pixels(data: bytes, begin: int) -> int:
+    if found := _WEBP_CONTAINER.match(data, begin):
+        # Sizes minus one. Frames are not counted, since no animation is decoded.
+        width, height = (int.from_bytes(found[side], "little") + 1 for side in ("width", "height"))
+        return width * height
+    most = (1 << _WEBP_SIDE_BITS) - 1
+    if found := _WEBP_LOSSLESS.match(data, begin):
+        sizes = int.from_bytes(found["sizes"], "little")  # minus one, and side by side
+        return ((sizes & most) + 1) * ((sizes >> _WEBP_SIDE_BITS & most) + 1)
+    if found := _WEBP_LOSSY.match(data, begin):
+        wide, high = struct.unpack("<HH", found["sizes"])
+        return int((wide & most) * (high & most))
     return 0

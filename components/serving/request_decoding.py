@@ -18,8 +18,10 @@ from slipway.components.image_sizes import (
     JPEG_BEGIN,
     MOST_SCANS,
     PNG_BEGIN,
+    WEBP_BEGIN,
     decoded_pixels,
     has_too_many_scans,
+    is_webp_animation,
 )
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature, TensorInfo
 from slipway.components.serving.limits import (
@@ -123,14 +125,14 @@ def check_images(arrays: Mapping[str, Array]) -> None:
 
     Raises:
         RequestError: the images have more than `MAX_PIXELS` together, or more than `MAX_PARTS`; or one is a
-            JPEG of more than `MOST_SCANS`.
+            JPEG of more than `MOST_SCANS`, or a WebP of several frames.
     """
     pixels = 0
     step = _countdown(MAX_PARTS)
     for name, array in arrays.items():
         cells = array.flat if array.dtype == object else ()
         for cell in cells:
-            for begin in (PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN):
+            for begin in (PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN, WEBP_BEGIN):
                 pixels += _pixels_within(name, cell, begin, step)
         if pixels > MAX_PIXELS:
             raise RequestError(
@@ -158,6 +160,10 @@ def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None
         if begin == JPEG_BEGIN and has_too_many_scans(cell, at, step=step):
             raise RequestError(
                 f"An image of the input {name!r} has more than {MOST_SCANS} scans.", status=413
+            )
+        if begin == WEBP_BEGIN and is_webp_animation(cell, at):
+            raise RequestError(
+                f"An image of the input {name!r} is an animated WebP, which cannot be decoded."
             )
         pixels += decoded_pixels(cell, at, step=step)
         at = cell.find(begin, at + 1)

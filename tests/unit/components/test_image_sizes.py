@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from slipway.components import image_sizes
-from slipway.components.image_sizes import MOST_SCANS, decoded_pixels, has_too_many_scans
+from slipway.components.image_sizes import MOST_SCANS, decoded_pixels, has_too_many_scans, is_webp_animation
 
 SIZE = (321, 123)
 
@@ -27,6 +27,9 @@ def file_of(kind, *frames, **options):
         ("JPEG", {"progressive": True, "comment": b"\xff\xd8\xff" * 9}),
         ("JPEG", {"exif": b"Exif\0\0" + b"\xff" * 500}),
         ("GIF", {}),
+        ("WEBP", {"lossless": True}),
+        ("WEBP", {"lossless": False}),
+        ("WEBP", {"exif": b"Exif\0\0"}),
     ],
 )
 def test_pixels_are_height_times_width_whatever_follows(kind, options):
@@ -41,20 +44,40 @@ def test_all_frames_of_a_gif_count_also_of_one_that_is_cut():
     assert decoded_pixels(data[:-1]) == 3 * 321 * 123
 
 
+def test_each_frame_of_a_gif_counts_as_the_largest_as_tensorflow_decodes_it():
+    frame = b",\0\0\0\0\1\0\1\0\0\2\2\x44\1\0"
+    assert decoded_pixels(file_of("GIF")[:-1] + frame * 20 + b";") == 21 * 321 * 123
+
+
+def test_coded_pixels_of_a_webp_without_the_head_of_their_chunk_count():
+    for lossless in (True, False):
+        data = file_of("WEBP", lossless=lossless)
+        assert decoded_pixels(data[:12] + data[20:]) == 321 * 123
+
+
+def test_a_webp_is_an_animation_if_it_says_so():
+    frames = [Image.new("RGB", SIZE, colour) for colour in ("red", "green")]
+    animation = file_of("WEBP", *frames)
+    assert is_webp_animation(b"before " + animation, 7)
+    assert not is_webp_animation(file_of("WEBP", exif=b"Exif\0\0"))
+    assert not is_webp_animation(file_of("WEBP"))
+
+
 @pytest.mark.parametrize(
-    "data", [b"", b"a text", b"BM" + bytes(60), b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff"]
+    "data",
+    [b"", b"a text", b"BM" + bytes(60), b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff", b"RIFF____WEBP"],
 )
 def test_what_says_no_size_has_no_pixels(data):
     assert decoded_pixels(data) == 0
 
 
 def test_headers_that_are_cut_anywhere_are_no_error():
-    for kind in ("PNG", "JPEG", "GIF"):
+    for kind in ("PNG", "JPEG", "GIF", "WEBP"):
         data = file_of(kind)
         assert all(decoded_pixels(data[:end]) >= 0 for end in range(len(data)))
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_an_image_within_other_bytes_is_found_and_its_parts_are_few(kind):
     steps = []
     data = b"before " + file_of(kind) + b" behind"

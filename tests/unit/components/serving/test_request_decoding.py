@@ -203,7 +203,12 @@ def png(width, height):
     return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4) + height.to_bytes(4)
 
 
-@pytest.mark.parametrize("cells", [[png(10_000, 10_000)], [png(5_000, 5_000)] * 3])
+def webp(flags, side):
+    """The head of a WebP; its letters without the rest are not decoded here."""
+    return b"RIFF____WEBPVP8X____" + bytes([flags, 0, 0, 0]) + (side - 1).to_bytes(3, "little") * 2
+
+
+@pytest.mark.parametrize("cells", [[png(10_000, 10_000)], [png(5_000, 5_000)] * 3, [webp(0, 10_000)]])
 @pytest.mark.parametrize("around", [b"", b"a tf.Example with "])
 def test_images_that_are_large_once_they_are_decoded_are_refused_before_that(cells, around):
     encoded = [{"b64": base64.b64encode(around + cell).decode()} for cell in cells]
@@ -215,6 +220,12 @@ def test_images_that_are_large_once_they_are_decoded_are_refused_before_that(cel
 def test_images_of_usual_sizes_pass_and_so_do_texts_that_begin_like_one():
     parse_request({"instances": [{"b64": base64.b64encode(png(4_000, 3_000)).decode()}]}, SIGNATURES)
     parse_request(raw(company=["GIF89a is a format"]), SIGNATURES)
+
+
+def test_an_animated_webp_is_refused_since_tensorflow_writes_beyond_its_memory_for_it():
+    cell = {"b64": base64.b64encode(b"a tf.Example with " + webp(2, 64)).decode()}
+    with pytest.raises(RequestError, match="is an animated WebP, which cannot be decoded"):
+        parse_request({"instances": [cell]}, SIGNATURES)
 
 
 def test_cell_of_nothing_but_beginnings_costs_no_time():
