@@ -1,4 +1,4 @@
-"""Signal handlers for Ctrl-C and SIGTERM: one that counts the signals, and one that raises at once.
+"""Signal handlers for Ctrl-C, SIGTERM and SIGHUP: one that counts the signals, and one that raises at once.
 
 Their effect is elsewhere: at the first signal `scheduler.py` ends the nodes in order, with the grace period
 of `attempt.py`; at the second it kills them. Outside of the scheduler, `run_end.py` closes the run.
@@ -9,12 +9,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def signals_handled_by(handler: Callable[..., object]) -> Iterator[None]:
-    """Call `handler(signum, frame)` for Ctrl-C and SIGTERM; restore the previous handlers at the end.
+    """Call `handler(signum, frame)` for Ctrl-C, SIGTERM and SIGHUP; restore the earlier handlers at the end.
+
+    SIGHUP, of a terminal that is closed, is left ignored if it is, as by `nohup`, and is handled once, since
+    a shell and the kernel each send it.
 
     Also applies if SIGINT is ignored, as shells set it for background jobs of a script: a signal sent to a
     run is meant for it. Does nothing outside the main thread, e.g. in a notebook's worker, because Python
@@ -23,12 +26,24 @@ def signals_handled_by(handler: Callable[..., object]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {signum: signal.signal(signum, handler) for signum in _ENDING}
+    before = {
+        signum: signal.signal(signum, _once(handler) if signum == signal.SIGHUP else handler)
+        for signum in _ENDING
+        if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN
+    }
     try:
         yield
     finally:
         for signum, earlier in before.items():
             signal.signal(signum, earlier)
+
+
+def _once(handler: Callable[..., object]) -> Callable[..., object]:
+    def handle(signum: int, frame: object) -> None:
+        signal.signal(signum, signal.SIG_IGN)
+        handler(signum, frame)
+
+    return handle
 
 
 class Interruptions:

@@ -1,0 +1,39 @@
+"""Signals that end a command: which are handled, and which are left as they were."""
+
+import os
+import signal
+
+import pytest
+
+from slipway.pipeline.engine.signal_handlers import Interruptions, raise_interrupt, signals_handled_by
+
+
+@pytest.fixture(autouse=True)
+def handlers_as_before():
+    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for signum, handler in before.items():
+        signal.signal(signum, handler)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_that_ends_is_handled_and_its_earlier_handler_restored(signum):
+    earlier = signal.getsignal(signum)
+    with pytest.raises(KeyboardInterrupt), signals_handled_by(raise_interrupt):
+        os.kill(os.getpid(), signum)
+    assert signal.getsignal(signum) == earlier
+
+
+def test_a_terminal_that_closes_counts_once_however_often_it_tells():
+    with signals_handled_by(signals := Interruptions()):
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signals.count == 1
+
+
+def test_under_nohup_a_terminal_that_closes_is_not_heard():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with signals_handled_by(signals := Interruptions()):
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signals.count == 0
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
