@@ -130,7 +130,7 @@ def write_rows(
                 lambda: _write(session, query, values, folder), stop=session.interrupt
             )
         with _session({"rows": Files("parquet", parts)}, spill) as session:
-            hashed = _hashed(len(schema), is_ordered=is_ordered(query))
+            hashed = _hashed(schema, is_ordered=is_ordered(query))
             sums = stoppable(lambda: session.execute(hashed).fetchall(), stop=session.interrupt)
     except duckdb.Error as error:
         raise _failed(error) from error
@@ -164,12 +164,17 @@ def _batches(reader: "pa.RecordBatchReader") -> "Iterator[pa.RecordBatch]":
         yield batch
 
 
-def _hashed(columns: int, *, is_ordered: bool) -> str:
-    """Return a SELECT that combines the hashes of all rows of the table `rows`, which has so many columns."""
+def _hashed(schema: "pa.Schema", *, is_ordered: bool) -> str:
+    """Return a SELECT that combines the hashes of all rows of the table `rows`, which has these columns."""
+    import pyarrow as pa
+
     # Columns are named by position: the query's own names (a column `r`, `rows`) could stand for the row.
-    names = [f"c{index}" for index in range(columns)]
-    # DuckDB's hash does not distinguish a missing list from an empty one, so the nulls are hashed, too.
-    values = [*names, *(f"{name} IS NULL" for name in names)]
+    names = [f"c{index}" for index in range(len(schema))]
+    lists = [name for name, kind in zip(names, schema.types, strict=True) if pa.types.is_list(kind)]
+    # DuckDB's hash does not distinguish a missing list from an empty one, so the nulls are hashed, too. Nor
+    # does it distinguish [0, 5] from [5], or [null] from []: of a list, each value is hashed with its place.
+    values = [f"list_transform({name}, lambda v, i: hash(i, v, v IS NULL))" for name in lists]
+    values += [*(name for name in names if name not in lists), *(f"{name} IS NULL" for name in names)]
     # Without ORDER BY the order of the rows is arbitrary, so it must not change the hash.
     place = ["row_number() OVER ()"] if is_ordered else []
     hashes = f"SELECT hash({', '.join([*values, *place])}) FROM rows AS kept({', '.join(names)})"  # noqa: S608

@@ -28,7 +28,7 @@ _DRAFT = ".draft-"
 _KEPT = 5
 _IN_USE_S = 7 * 24 * 3600.0
 # Part of every key: changing it invalidates all kept results.
-_FORM = 4
+_FORM = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,13 @@ def test_equal_rows_have_equal_checksums_in_whatever_order(ask, trips):
         assert ask(other, trips=trips)[0].checksum != up.checksum
 
 
+@pytest.mark.parametrize("first", ["", "0 AS a, "])
+def test_no_two_lists_have_equal_checksums(ask, first):
+    lists = ["NULL", "[]", "[NULL]", "[0]", "[0, NULL]", "[NULL, 0]", "[5]", "[0, 5]", "[0, 0, 5]", "[5, 0]"]
+    found = {ask(f"SELECT {first}{each}::INT[] AS tags")[0].checksum for each in lists}
+    assert len(found) == len(lists)
+
+
 @pytest.mark.parametrize("name", ["r", "rows", "kept", "c0", "c1", "h", "hashed"])
 def test_no_name_of_a_column_hides_the_others_from_the_checksum(ask, name):
     one, other = (ask(f"SELECT 1 AS {name}, {value} AS other")[0].checksum for value in (2, 3))
