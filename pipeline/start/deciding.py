@@ -124,6 +124,8 @@ _LAYER_NAME = re.compile(
     r"(cast|concatenate|dense|divide|true_divide|dropout|embedding|functional|get_item|greater|maximum|multiply|"
     r"one_hot|rescaling|squeeze|sum)(_\d+)?"
 )
+# The vocabulary of a feature is a file of its name, of at most 255 bytes.
+_LONGEST_NAME = 100
 # Suffixes of the names of the features that are derived from one column.
 _PARTS = (
     "_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend",
@@ -366,5 +368,5 @@ def _named(decision: Decision, taken: set[str]) -> Decision:
 
 
 def _safe(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "column"
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:_LONGEST_NAME].rstrip("_") or "column"
     return plain if plain[0].isalpha() else f"x_{plain}"

@@ -229,6 +229,15 @@ def test_features_get_plain_names_that_differ():
     ]
 
 
+def test_features_of_columns_that_are_whole_questions_have_names_that_a_file_can_have():
+    question = "How satisfied were you? " * 20
+    columns = [_facts(f"{question}{part}", NOISE.tolist()) for part in ("a", "b")]
+    plan = decide([*columns, LABEL], label="churned", task="binary", leaks={})
+    one, other, _ = [decision.feature for decision in plan.decisions]
+    assert other == f"{one}_2"
+    assert len(one) <= 100
+
+
 def test_classes_that_differ_in_capitals_and_spaces_only_are_reported():
     label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
     plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
