@@ -57,11 +57,18 @@ def test_process_that_says_nothing_did_not_start():
     assert report_of([], ending="ended with exit code 1")["crash"] == "ended with exit code 1 while starting"
 
 
+def _is_alive(pid):
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:  # it may end at any moment, also while this is read
+        return False
+
+
 def test_client_does_not_outlive_the_process_that_started_it():
     with subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE, text=True) as parent:
         client = int(parent.stdout.readline())
         parent.kill()
-    while Path(f"/proc/{client}").exists() and "State:\tZ" not in Path(f"/proc/{client}/status").read_text():
+    while _is_alive(client):
         time.sleep(0.01)
 
 
