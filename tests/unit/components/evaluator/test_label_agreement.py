@@ -129,8 +129,9 @@ def test_number_of_another_unit_is_seen_beside_larger_ones():
 
 @pytest.mark.parametrize("weights", [None, np.ones(64)])
 def test_labels_as_large_as_images_are_compared_a_few_rows_at_a_time(monkeypatch, weights):
-    monkeypatch.setattr(label_agreement, "_MOST_CELLS", 2000)
-    images = np.random.default_rng(2).random((64, 2000), np.float32)
+    # So wide that what NumPy takes for any sum, 100 KB, is little beside them.
+    monkeypatch.setattr(label_agreement, "_MOST_CELLS", 8000)
+    images = np.random.default_rng(2).random((64, 8000), np.float32)
     ours, theirs = (Judged(each, each, weights) for each in (images, images * 2))
     found = LabelAgreement(of_classes=True)
     tracemalloc.start()
