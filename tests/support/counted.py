@@ -1,5 +1,6 @@
 """Counts the cost of work instead of timing it: the same on a busy machine as on an idle one."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -23,12 +24,15 @@ def lines_run(work: Callable[[], Any]) -> int:
         count += event == "line"
         return on_line
 
-    before = sys.gettrace()
+    before, is_collected = sys.gettrace(), gc.isenabled()
+    gc.disable()
     sys.settrace(on_line)
     try:
         work()
     finally:
         sys.settrace(before)
+        if is_collected:
+            gc.enable()
     return count
 
 
