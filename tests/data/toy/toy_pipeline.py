@@ -128,7 +128,7 @@ def misbehave(how: str, output: Path) -> None:
         subprocess.Popen(["sleep", "602"], start_new_session=True)
         os.kill(os.getpid(), signal.SIGSEGV)
     if how == "deaf":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: note("told", "to end"))
         note("deaf", str(os.getpid()))
         time.sleep(600)
     if how == "stop":
