@@ -86,7 +86,8 @@ class Airflow:
         """Kills what is left: of its sessions, whose processes write over their environment, and of tasks."""
         for session in sessions:
             for pid in _of_session(session):
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has ended since
+                    os.kill(pid, signal.SIGKILL)
         end_leftovers(self.home)
 
     def _start(self, *words):
