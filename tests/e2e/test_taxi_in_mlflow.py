@@ -7,13 +7,13 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
 from pathlib import Path
 
 import pytest
+from loopback import reserved_port
 
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.tracking import spool
@@ -108,11 +108,16 @@ def sent(output):
     return waiting
 
 
+@pytest.fixture
+def port():
+    """Where the server is told to listen, and nobody does before."""
+    with reserved_port() as found:
+        yield found
+
+
 def test_a_run_that_ended_while_the_server_was_down_is_there_with_the_next(
-    project, folder, first_record, warm_runner, output, tmp_path, monkeypatch
+    folder, port, first_record, warm_runner, output, tmp_path, monkeypatch
 ):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     run = ("run", "--set", "train.epochs=3", "--set", f"track.mlflow=http://127.0.0.1:{port}")
     first = warm_runner(*run, "--output", str(output))
     assert first.returncode == 0, first.stderr

@@ -11,6 +11,8 @@ import time
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from loopback import reserved_port
+
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers
 
 LIMIT_S = 600.0
@@ -22,9 +24,7 @@ class Airflow:
     def __init__(self, bin_folder, home, **more):
         self.home, self.dags = home, home / "dags"
         self._program = bin_folder / "airflow"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port = 0
         kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
         # What a step gets: nothing of Airflow's own settings.
         self.of_steps = {
@@ -45,7 +45,6 @@ class Airflow:
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",  # no DAG changes
             # What an installation may say; the workload says otherwise.
             "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "3",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self._port}/execution/",
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
             "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # its default of 5 s is short beside a training
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
@@ -63,11 +62,13 @@ class Airflow:
         """Its processes, on this machine's loopback; none of them outlives this."""
         started = []
         try:
-            started.append(
-                self._start("api-server", "--host", "127.0.0.1", "--port", str(self._port), "--workers", "1")
-            )
-            # Tasks ask it what to do, and fail where nobody answers.
-            wait(self, self._answers)
+            with reserved_port() as self._port:
+                address = f"127.0.0.1:{self._port}"
+                self._environment["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] = f"http://{address}/execution/"
+                place = ("--host", "127.0.0.1", "--port", str(self._port))
+                started.append(self._start("api-server", *place, "--workers", "1"))
+                # Tasks ask it what to do, and fail where nobody answers.
+                wait(self, self._answers)
             # Without its server of logs, which would listen on every address.
             started.append(self._start("scheduler", "--skip-serve-logs"))
             started.append(self._start("dag-processor"))

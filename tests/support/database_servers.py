@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from loopback import reserved_port
 
 PASSWORD = "se:cr/et@1"  # noqa: S105 (of a server that lives for seconds, on loopback)
 
@@ -19,12 +19,6 @@ def binaries() -> Path | None:
     """The folder of PostgreSQL's programs; Debian keeps them off the PATH."""
     found = shutil.which("initdb") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), None)
     return Path(found).resolve().parent if found else None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -43,7 +37,6 @@ def postgresql(database: str) -> Iterator[int]:
     password = folder / "password"
     password.write_text(PASSWORD)
     password.chmod(0o644)
-    port = free_port()
 
     def call(program: str, *arguments: str) -> None:
         command = [*as_other, str(programs / program), *arguments]
@@ -64,9 +57,11 @@ def postgresql(database: str) -> Iterator[int]:
             str(password),
             "--no-sync",
         )
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-        # The server keeps its standard error open: to a file, or the call would wait for its end.
-        call("pg_ctl", "-D", f"{folder}/data", "-w", "-o", options, "-l", f"{folder}/log", "start")
+        listens = f"-c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+        with reserved_port() as port:
+            options = f"-p {port} {listens}"
+            # The server keeps its standard error open: to a file, or the call would wait for its end.
+            call("pg_ctl", "-D", f"{folder}/data", "-w", "-o", options, "-l", f"{folder}/log", "start")
         call("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "slipway", database)
         yield port
     finally:
@@ -85,30 +80,33 @@ def mysql(database: str) -> Iterator[int]:
     folder.mkdir(mode=0o700)
     user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     shutil.chown(folder, user)
-    data, port = f"--datadir={folder}/data", free_port()
+    data = f"--datadir={folder}/data"
     install = ["mariadb-install-db", "--no-defaults", data, f"--user={user}", "--skip-test-db"]
     (folder / "init.sql").write_text(
         f"CREATE DATABASE {database};\n"
         f"CREATE USER slipway@'%' IDENTIFIED BY '{PASSWORD}';\n"
         f"GRANT ALL ON {database}.* TO slipway@'%';\n"
     )
-    options = [f"--init-file={folder}/init.sql", "--bind-address=127.0.0.1", f"--port={port}"]
+    options = [f"--init-file={folder}/init.sql", "--bind-address=127.0.0.1"]
     places = [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--user={user}"]
     try:
         subprocess.run(install, check=True, capture_output=True, timeout=60)
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [server, "--no-defaults", data, *options, *places], stdout=log, stderr=log
-            )
-        try:
-            until = time.monotonic() + 60
-            while b"ready for connections" not in (folder / "log").read_bytes():
-                assert process.poll() is None, (folder / "log").read_text()
-                assert time.monotonic() < until
-                time.sleep(0.1)
-            yield port
-        finally:
-            process.kill()
-            process.wait()
+        with reserved_port() as port:
+            with (folder / "log").open("wb") as log:
+                process = subprocess.Popen(
+                    [server, "--no-defaults", data, *options, f"--port={port}", *places],
+                    stdout=log,
+                    stderr=log,
+                )
+            try:
+                until = time.monotonic() + 60
+                while b"ready for connections" not in (folder / "log").read_bytes():
+                    assert process.poll() is None, (folder / "log").read_text()
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+                yield port
+            finally:
+                process.kill()
+                process.wait()
     finally:
         shutil.rmtree(folder)

@@ -10,6 +10,7 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
+from loopback import reserved_port
 from requests.adapters import HTTPAdapter
 
 from slipway.components import store_waits
@@ -221,26 +222,24 @@ def test_store_that_stays_away_is_given_up(cloud, monkeypatch):
 @pytest.fixture
 def emulator(monkeypatch):
     """The storage emulator that others wrote, in a process of its own; returns a client of it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "gcp_storage_emulator",
-        "start",
-        "--host=127.0.0.1",
-        f"--port={port}",
-        "-qM",
-    ]
-    process = subprocess.Popen(command)
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
-    google_objects._client_of.cache_clear()
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            break
-        time.sleep(0.1)
+    with reserved_port() as port:
+        command = [
+            sys.executable,
+            "-m",
+            "gcp_storage_emulator",
+            "start",
+            "--host=127.0.0.1",
+            f"--port={port}",
+            "-qM",
+        ]
+        process = subprocess.Popen(command)
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
+        google_objects._client_of.cache_clear()
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.1)
     yield google_objects._client()
     process.terminate()
     process.wait()

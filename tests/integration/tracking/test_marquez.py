@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 import pytest
-from database_servers import PASSWORD, free_port, postgresql
+from database_servers import PASSWORD, postgresql
+from loopback import reserved_port
 from watched import listeners_of
 
 from slipway.pipeline.runs.diff import read_fingerprints
@@ -54,8 +55,13 @@ def marquez(project, tmp_path_factory):
     program = project / ".engines" / "marquez" / "marquez.jar"
     if not program.exists():
         pytest.skip("Marquez is not here: `make marquez` compiles it")
-    folder, port, admin_port = tmp_path_factory.mktemp("marquez"), free_port(), free_port()
-    with postgresql("marquez") as database, (folder / "log").open("wb") as log:
+    folder = tmp_path_factory.mktemp("marquez")
+    with (
+        postgresql("marquez") as database,
+        reserved_port() as port,
+        reserved_port() as admin_port,
+        (folder / "log").open("wb") as log,
+    ):
         settings = {
             "server": {
                 "applicationConnectors": [{"type": "http", "bindHost": "127.0.0.1", "port": port}],

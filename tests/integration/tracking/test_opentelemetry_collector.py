@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from database_servers import free_port
+from loopback import reserved_port
 from tracker_double import Collector, served
 from watched import listeners_of
 
@@ -40,20 +40,19 @@ def address(project, backend, tmp_path_factory):
     program = project / ".engines" / "otel-collector"
     if not program.exists():
         pytest.skip("OpenTelemetry's collector is not here: `make otel-collector` builds it")
-    port = free_port()
     # Without a queue, so that a request is answered when the backend has answered.
     passes_on = {
         "endpoint": backend.address, "encoding": "json", "compression": "none",
         "sending_queue": {"enabled": False}, "retry_on_failure": {"enabled": False},
     }  # fmt: skip
-    settings = {
-        "receivers": {"otlp": {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}},
-        "exporters": {"otlp_http": passes_on},
-        "service": {"pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["otlp_http"]}}},
-    }
     folder = tmp_path_factory.mktemp("collector")
-    (folder / "collector.json").write_text(json.dumps(settings))  # JSON is YAML
-    with (folder / "log").open("wb") as log:
+    with reserved_port() as port, (folder / "log").open("wb") as log:
+        settings = {
+            "receivers": {"otlp": {"protocols": {"http": {"endpoint": f"127.0.0.1:{port}"}}}},
+            "exporters": {"otlp_http": passes_on},
+            "service": {"pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["otlp_http"]}}},
+        }
+        (folder / "collector.json").write_text(json.dumps(settings))  # JSON is YAML
         process = subprocess.Popen(
             [program, "--config", folder / "collector.json"], stdout=log, stderr=log, cwd=folder
         )

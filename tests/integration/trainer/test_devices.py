@@ -3,11 +3,11 @@
 import json
 import os
 import signal
-import socket
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from loopback import reserved_port
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
@@ -96,13 +96,17 @@ def test_uneven_batch_is_refused_before_anything_is_read(train):
 
 
 @pytest.fixture
-def start_two_hosts(job, tmp_path, jax_line):
+def port():
+    """Where the first of two hosts listens for the other."""
+    with reserved_port() as found:
+        yield found
+
+
+@pytest.fixture
+def start_two_hosts(job, tmp_path, jax_line, port):
     """Carries out the job, changed, on two hosts; returns their exit codes and their outputs."""
 
     def call(name, **changes):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{free.getsockname()[1]}"
         processes = []
         for host in range(2):
             own = tmp_path / f"{name}-{host}"
@@ -110,7 +114,7 @@ def start_two_hosts(job, tmp_path, jax_line):
             file = own / "job.json"
             file.write_text(replace(job, output_dir=str(own), **changes).to_json(), encoding="utf-8")
             places = {
-                "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"{address},localhost",
+                "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"127.0.0.1:{port},localhost",
                 "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
                 "KERAS_DISTRIBUTION_PROCESS_ID": str(host),
                 "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT_ROOT)]),

@@ -3,12 +3,12 @@
 import multiprocessing
 import os
 import signal
-import socket
 import sys
 import tempfile
 import time
 
 import pytest
+from loopback import reserved_port
 
 pytestmark = pytest.mark.slow  # imports Beam
 ADDRESS_IN_USE = "cannot listen at .*: another program does, or it is no address of this host"
@@ -23,9 +23,8 @@ def module():
 
 @pytest.fixture
 def address():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return "{}:{}".format(*found.getsockname())
+    with reserved_port() as port:
+        yield f"127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "[::0]", "0", "0x0", "[::ffff:0.0.0.0]"])  # noqa: S104
