@@ -4,43 +4,15 @@ import errno
 import hashlib
 import io
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_job import small_job
+from saved_checkpoints import change, checkpoint, filled, job_that_keeps, same, step_files
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint, CheckpointFolder, Clock
-from slipway.components.trainer.checkpoint_storage import (
-    DiskStorage,
-    checkpoint_dir,
-    storage,
-)
+from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint, CheckpointFolder
+from slipway.components.trainer.checkpoint_storage import DiskStorage
 from slipway.components.trainer.loop.early_stopping import Best
-from slipway.components.trainer.settings.checkpoint import CheckpointSettings
-
-
-def checkpoint(epoch, best=None):
-    variables = [np.full((3, 2), epoch, np.float32), np.array([7, epoch], np.uint32), np.int64(5 * epoch)]
-    return Checkpoint(
-        step=5 * epoch,
-        history=tuple({"epoch": n + 1, "loss": 0.5**n} for n in range(epoch)),
-        clock=Clock(fit_s=0.5 * epoch, stepping_s=0.25 * epoch, timed_steps=5 * epoch - 1),
-        best=best,
-        rollbacks=epoch % 2,
-        is_stopped=epoch % 2 == 1,
-        steps_per_epoch=5,
-        variables=variables,
-        metrics=[np.array([0.25 * epoch])],
-    )
-
-
-def same(found, expected):
-    arrays = zip([*found.variables, *found.metrics], [*expected.variables, *expected.metrics], strict=True)
-    return replace(found, variables=(), metrics=()) == replace(expected, variables=(), metrics=()) and all(
-        np.array_equal(a, b) and a.dtype == b.dtype for a, b in arrays
-    )
 
 
 @pytest.fixture
@@ -52,23 +24,6 @@ def files(tmp_path):
 def folder(files):
     """With three epochs behind it."""
     return filled(files)
-
-
-def filled(files):
-    made = CheckpointFolder(files, job="job 1")
-    for epoch in (1, 2, 3):
-        made.save(checkpoint(epoch))
-    return made
-
-
-def step_files(*steps):
-    return [f"step-{step:09d}.{kind}" for step in steps for kind in ("json", "npz")]
-
-
-def change(files, name, how):
-    """Rewrites a file with changed bytes."""
-    content = how(files.read(name))
-    files.write(name, lambda file: file.write(content))
 
 
 def test_empty_folder_means_the_beginning(files):
@@ -212,21 +167,6 @@ def test_the_best_epoch_of_each_kept_checkpoint_is_kept(files):
     assert same(later.read(first.step), checkpoint(1, best=first))
     later.save(checkpoint(4, best=third))
     assert not any(name.startswith("step-000000005") for name in files.names())
-
-
-def job_that_keeps(folder, model="keras.build_model"):
-    job = small_job(
-        train_files=("train",),
-        model=model,
-        batch_size=1,
-        output_dir="output",
-        checkpoint=CheckpointSettings(folder=folder),
-    )
-    return replace(job, checkpoint_dir=checkpoint_dir(job))
-
-
-def kept(job):
-    return CheckpointFolder(storage(job.checkpoint_dir), job="job 1")
 
 
 def test_other_code_has_another_folder(tmp_path, monkeypatch):

@@ -2,73 +2,21 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from obstore.store import MemoryStore
-from small_job import small_job
+from saved_checkpoints import change, checkpoint, filled, job_that_keeps, same, step_files
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.components.trainer import checkpoint_storage
-from slipway.components.trainer.checkpoint_files import Checkpoint, CheckpointFolder, Clock
+from slipway.components.trainer.checkpoint_files import Checkpoint, CheckpointFolder
 from slipway.components.trainer.checkpoint_storage import (
-    DiskStorage,
     alone,
     checkpoint_dir,
     forget_checkpoints,
     storage,
 )
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
-
-
-def checkpoint(epoch, best=None):
-    variables = [np.full((3, 2), epoch, np.float32), np.array([7, epoch], np.uint32), np.int64(5 * epoch)]
-    return Checkpoint(
-        step=5 * epoch,
-        history=tuple({"epoch": n + 1, "loss": 0.5**n} for n in range(epoch)),
-        clock=Clock(fit_s=0.5 * epoch, stepping_s=0.25 * epoch, timed_steps=5 * epoch - 1),
-        best=best,
-        rollbacks=epoch % 2,
-        is_stopped=epoch % 2 == 1,
-        steps_per_epoch=5,
-        variables=variables,
-        metrics=[np.array([0.25 * epoch])],
-    )
-
-
-def same(found, expected):
-    arrays = zip([*found.variables, *found.metrics], [*expected.variables, *expected.metrics], strict=True)
-    return replace(found, variables=(), metrics=()) == replace(expected, variables=(), metrics=()) and all(
-        np.array_equal(a, b) and a.dtype == b.dtype for a, b in arrays
-    )
-
-
-@pytest.fixture
-def files(tmp_path):
-    return DiskStorage(tmp_path)
-
-
-@pytest.fixture
-def folder(files):
-    """With three epochs behind it."""
-    return filled(files)
-
-
-def filled(files):
-    made = CheckpointFolder(files, job="job 1")
-    for epoch in (1, 2, 3):
-        made.save(checkpoint(epoch))
-    return made
-
-
-def step_files(*steps):
-    return [f"step-{step:09d}.{kind}" for step in steps for kind in ("json", "npz")]
-
-
-def change(files, name, how):
-    """Rewrites a file with changed bytes."""
-    content = how(files.read(name))
-    files.write(name, lambda file: file.write(content))
 
 
 @pytest.mark.slow
@@ -116,17 +64,6 @@ def test_refusal_of_such_a_store_is_an_error_that_the_training_expects(monkeypat
     monkeypatch.setattr(files._objects, "write", refuse)
     with pytest.raises(ComponentError, match="s3://bucket: permission denied set AWS_REGION"):
         CheckpointFolder(files, job="job 1").save(checkpoint(1))
-
-
-def job_that_keeps(folder, model="keras.build_model"):
-    job = small_job(
-        train_files=("train",),
-        model=model,
-        batch_size=1,
-        output_dir="output",
-        checkpoint=CheckpointSettings(folder=folder),
-    )
-    return replace(job, checkpoint_dir=checkpoint_dir(job))
 
 
 def test_folder_on_disk_is_one_training_s_at_a_time(tmp_path):
