@@ -2,19 +2,9 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, SampleRow, percent, plain, quoted
-
-RNG = np.random.default_rng(0)
-BEGIN = RNG.bit_generator.state
-
-
-@pytest.fixture(autouse=True)
-def drawn_from_the_begin():
-    """Each test draws the same numbers, whichever tests ran before it."""
-    RNG.bit_generator.state = BEGIN
 
 
 def test_finding_says_where_measured_limit_rows_and_what_to_do():

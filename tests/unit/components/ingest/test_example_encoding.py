@@ -17,17 +17,6 @@ from slipway.components.ingest.example_message import parse_example
 ALL = {"split": {"all": 1}}
 
 
-@pytest.fixture
-def parquet(tmp_path):
-    def written(columns, name="in.parquet", **options):
-        path = tmp_path / "in" / name
-        path.parent.mkdir(exist_ok=True)
-        pq.write_table(pa.table(columns), path, **options)
-        return path
-
-    return written
-
-
 def _no_strings(values, kind):
     """Texts as Arrow has them where nobody has checked that they are some."""
     bytes_of = pa.array(values, pa.binary())

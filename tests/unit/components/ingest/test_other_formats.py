@@ -21,26 +21,6 @@ from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}
 
-# JSON Lines.
-
-
-# Parquet.
-
-
-@pytest.fixture
-def parquet(tmp_path):
-    def written(columns, name="in.parquet", **options):
-        path = tmp_path / "in" / name
-        path.parent.mkdir(exist_ok=True)
-        pq.write_table(pa.table(columns), path, **options)
-        return path
-
-    return written
-
-
-# TFRecord.
-
-
 # Arrays.
 
 

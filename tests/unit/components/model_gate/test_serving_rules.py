@@ -171,7 +171,7 @@ def test_speed_that_was_not_measured_is_refused():
 
 
 BAD = {"not_finite_rows": 3, "missing_signatures": ["x"]}
-LOADING, REAL = {"stage": "loading", "error": "E: x"}, {"stage": "real", "error": "E: x"}
+LOADING = {"stage": "loading", "error": "E: x"}
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,6 @@ import pytest
 
 from slipway.pipeline.commands import show
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import (
-    Origin,
-    RecordedRequest,
-    WorkloadRun,
-)
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay, choose_display
 
 
@@ -24,15 +19,6 @@ def record(state="complete", **values):
     ]
     values = {"output": Path("/data/output"), **values}
     return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, **values)
-
-
-@pytest.fixture
-def stopped():
-    run = record("stopped")
-    run.nodes[1] = NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "2 findings"})
-    origin = Origin("/work/churn/workload.yaml", ("train.epochs=1",), "dev")
-    run.target = RecordedRequest(target=WorkloadRun(config="{}"), origin=origin)
-    return run
 
 
 def test_log_holds_one_line_a_change_and_no_control_codes():

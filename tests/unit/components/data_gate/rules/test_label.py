@@ -10,15 +10,6 @@ from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.label import find_label_faults
 from slipway.components.data_gate.statistics import SplitStatistics
 
-RNG = np.random.default_rng(0)
-BEGIN = RNG.bit_generator.state
-
-
-@pytest.fixture(autouse=True)
-def drawn_from_the_begin():
-    """Each test draws the same numbers, whichever tests ran before it."""
-    RNG.bit_generator.state = BEGIN
-
 
 def faults(split, train, *, evaluate=None, before=None, limits=None, rows=None):
     statistics = {"train": split(rows, y=train)}
@@ -127,7 +118,7 @@ def test_label_without_any_value_is_missing_and_not_constant(split):
 
 
 def test_numbers_that_moved_are_found(split):
-    then = RNG.normal(10, 2, 10_000)
+    then = np.random.default_rng(0).normal(10, 2, 10_000)
     assert not faults(split, then[:5000], before=then)
     [finding] = faults(split, then + 3, before=then)
     assert finding.what.startswith(

@@ -8,8 +8,6 @@ import pytest
 from slipway.pipeline.engine.tfx import beam_stages
 from slipway.pipeline.engine.tfx.beam_stages import StageHandler, stage_name
 
-FUSED = "((ref_AppliedPTransform_A-Read_12)+(ref_AppliedPTransform_InputToRecord-Parse_13))+(B/Write)"
-
 
 def record(stage: str, message: str = "Running bundle for stage %s\n\tExpected outputs: %s timers: %s"):
     return logging.LogRecord("beam", logging.DEBUG, "f", 1, message, (stage, {}, {}), None)
