@@ -5,11 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from evaluated import best_of, evaluated, weighed
 
-from slipway.components.evaluator.judged import Judged
-from slipway.components.evaluator.metric_values import results
-from slipway.components.evaluator.request import ModelRequest, Request
-from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.interval_formulas import Spread, auc_of_chance
 from slipway.components.model_gate.measured import Measured
@@ -27,28 +24,6 @@ from slipway.components.model_gate.trivial_scores import (
 from slipway.components.model_gate.verdict import Check
 
 TAXI = LabelStatistics.of_counts({0: 775, 1: 225})
-
-
-def evaluated(metric, labels, answers, *, weights=None):
-    """The value and the labels' statistics, as the Evaluator measures them over all rows."""
-    model = ModelRequest("", "label", is_baseline=False, weight="" if weights is None else "weight")
-    asked = Request((model,), ((),), {metric: METRICS[metric].class_name}, label_statistics=True)
-    tally = Tally(asked)
-    tally.add({}, [Judged(labels, answers, weights)], first=0)
-    found = {name: value for (_, name), value in results(asked, tally)[()].items()}
-    return found[metric], LabelStatistics.from_metrics(found)
-
-
-def best_of(metric, labels, constants, *, weights=None):
-    """The best value of any of the constant answers, and the labels' statistics."""
-    found = [
-        evaluated(metric, labels, np.tile(np.array(each, np.float32), (len(labels), 1)), weights=weights)
-        for each in constants
-    ]
-    best = max if METRICS[metric].better == "higher" else min
-    return best(value for value, _ in found), found[0][1]
-
-
 DRAW = np.random.default_rng(3)
 WEIGHTS = DRAW.choice([0.0, 0.5, 1.0, 7.0], 60)
 
@@ -460,13 +435,6 @@ def test_an_output_whose_labels_are_all_equal_is_named():
     checks, notes = checks_of_outputs(["tip/auc"], {}, overall, beat="one")
     assert [check.metric for check in checks] == ["tip/auc", "cost label"]
     assert notes == []
-
-
-def weighed(positives, negatives, *, of_positives=1.0, of_negatives=1.0):
-    """Labels of so many rows, all of a class with one weight."""
-    counts = {1: positives * of_positives, 0: negatives * of_negatives}
-    squares = {1: positives * of_positives**2, 0: negatives * of_negatives**2}
-    return LabelStatistics.of_counts(counts, squares=squares, count=positives + negatives)
 
 
 @pytest.mark.parametrize("weights", [{"of_negatives": 100}, {"of_positives": 100}, {"of_positives": 0.01}])

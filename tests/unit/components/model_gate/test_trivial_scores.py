@@ -8,12 +8,9 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from evaluated import best_of, evaluated, weighed
 from sklearn.metrics import mean_pinball_loss
 
-from slipway.components.evaluator.judged import Judged
-from slipway.components.evaluator.metric_values import results
-from slipway.components.evaluator.request import ModelRequest, Request
-from slipway.components.evaluator.tally import Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.trivial_scores import (
@@ -66,26 +63,6 @@ def test_statistics_are_read_from_the_evaluation_where_it_has_them_all():
 )
 def test_best_constant_answer_has_its_value(metric, value):
     assert trivial_value(metric, TAXI) == (None if value is None else pytest.approx(value))
-
-
-def evaluated(metric, labels, answers, *, weights=None):
-    """The value and the labels' statistics, as the Evaluator measures them over all rows."""
-    model = ModelRequest("", "label", is_baseline=False, weight="" if weights is None else "weight")
-    asked = Request((model,), ((),), {metric: METRICS[metric].class_name}, label_statistics=True)
-    tally = Tally(asked)
-    tally.add({}, [Judged(labels, answers, weights)], first=0)
-    found = {name: value for (_, name), value in results(asked, tally)[()].items()}
-    return found[metric], LabelStatistics.from_metrics(found)
-
-
-def best_of(metric, labels, constants, *, weights=None):
-    """The best value of any of the constant answers, and the labels' statistics."""
-    found = [
-        evaluated(metric, labels, np.tile(np.array(each, np.float32), (len(labels), 1)), weights=weights)
-        for each in constants
-    ]
-    best = max if METRICS[metric].better == "higher" else min
-    return best(value for value, _ in found), found[0][1]
 
 
 GRID = [[share] for share in np.linspace(0, 1, 101)]
@@ -275,13 +252,6 @@ def test_both_classes_have_rows_however_little_one_weighs():
     assert thinned.rows_by_class == (20, 2000)
     light = LabelStatistics.of_counts({0: 1.0, 1: 1e-200}, squares={0: 0.5, 1: 0.0})
     assert light.rows_by_class == (1, 2)
-
-
-def weighed(positives, negatives, *, of_positives=1.0, of_negatives=1.0):
-    """Labels of so many rows, all of a class with one weight."""
-    counts = {1: positives * of_positives, 0: negatives * of_negatives}
-    squares = {1: positives * of_positives**2, 0: negatives * of_negatives**2}
-    return LabelStatistics.of_counts(counts, squares=squares, count=positives + negatives)
 
 
 def test_few_heavy_rows_of_a_class_are_no_more_than_they_are():
