@@ -3,22 +3,12 @@
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
+from two_node_run import record
 
 from slipway.pipeline.commands import show
-from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay, choose_display
-
-
-def record(state="complete", **values):
-    nodes = [
-        NodeRecord("Ingest", state="cached", why="cached from run-0"),
-        NodeRecord("Trainer", state="complete", wall_s=8.04, why="first run"),
-    ]
-    values = {"output": Path("/data/output"), **values}
-    return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, **values)
 
 
 def test_log_holds_one_line_a_change_and_no_control_codes():

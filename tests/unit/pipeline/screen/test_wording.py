@@ -1,12 +1,12 @@
 """What the screen says at the end of a run."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from two_node_run import record
 
 from slipway.pipeline.commands import show
-from slipway.pipeline.runs.record import WHY, NodeRecord, RunRecord
+from slipway.pipeline.runs.record import WHY, NodeRecord
 from slipway.pipeline.runs.run_target import (
     NOTHING,
     ImageRun,
@@ -26,15 +26,6 @@ from slipway.pipeline.screen.wording import (
     summary,
     training_lines,
 )
-
-
-def record(state="complete", **values):
-    nodes = [
-        NodeRecord("Ingest", state="cached", why="cached from run-0"),
-        NodeRecord("Trainer", state="complete", wall_s=8.04, why="first run"),
-    ]
-    values = {"output": Path("/data/output"), **values}
-    return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, **values)
 
 
 def text(run):
