@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from column_facts import column_facts
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Role, decide
@@ -8,24 +9,16 @@ from slipway.pipeline.start.facts import facts_of
 ROWS = 1000
 
 
-def _facts(name, values):
-    if any(isinstance(value, str) for value in values):
-        return facts_of(name, "text", np.array(values, dtype=object))
-    kind = "int" if all(value is not None and float(value).is_integer() for value in values) else "float"
-    numbers = [np.nan if value is None else value for value in values]
-    return facts_of(name, kind, np.array(numbers, dtype=np.float64))
-
-
 def _cycle(*values):
     return [values[row % len(values)] for row in range(ROWS)]
 
 
-LABEL = _facts("churned", _cycle("no", "yes"))
+LABEL = column_facts("churned", _cycle("no", "yes"))
 NOISE = np.random.default_rng(1).normal(size=ROWS)
 
 
 def _role(column, **options):
-    other = _facts("other", NOISE.tolist())
+    other = column_facts("other", NOISE.tolist())
     plan = decide(
         [column, other, LABEL], label="churned", task="binary", leaks=options.pop("leaks", {}), **options
     )
@@ -191,34 +184,34 @@ def _role(column, **options):
     ],
 )
 def test_each_kind_of_column_gets_its_role(name, values, role, why):
-    decision = _role(_facts(name, values))
+    decision = _role(column_facts(name, values))
     assert decision.role is role
     assert why in decision.why
 
 
 def test_a_number_that_is_different_in_each_row_is_no_id_unless_it_counts_or_is_called_one():
-    assert _role(_facts("weight_g", list(range(5000, 5000 + 7 * ROWS, 7)))).role is Role.NUMBER
+    assert _role(column_facts("weight_g", list(range(5000, 5000 + 7 * ROWS, 7)))).role is Role.NUMBER
 
 
 def test_a_column_that_gives_the_label_away_is_left_out_with_the_reason():
-    decision = _role(_facts("refund", NOISE.tolist()), leaks={"refund": "alone it predicts churned"})
+    decision = _role(column_facts("refund", NOISE.tolist()), leaks={"refund": "alone it predicts churned"})
     assert (decision.role, decision.why) == (Role.LEFT_OUT, "alone it predicts churned")
 
 
 def test_what_is_to_be_kept_is_kept():
-    decision = _role(_facts("line", list(range(1, ROWS + 1))), kept=["line"])
+    decision = _role(column_facts("line", list(range(1, ROWS + 1))), kept=["line"])
     assert decision.role is Role.NUMBER
 
 
 def test_rare_values_share_a_category():
     values = ["common"] * 900 + ["second"] * 90 + [f"rare {row}" for row in range(10)]
-    decision = _role(_facts("plan", values))
+    decision = _role(column_facts("plan", values))
     assert decision.values == 2
     assert "the 10 rarest share one category" in decision.why
 
 
 def test_features_get_plain_names_that_differ():
-    columns = [_facts(name, NOISE.tolist()) for name in ("Größe (cm)", "gr e cm", "2nd", "churned ")]
+    columns = [column_facts(name, NOISE.tolist()) for name in ("Größe (cm)", "gr e cm", "2nd", "churned ")]
     plan = decide([*columns, LABEL], label="churned", task="binary", leaks={})
     assert [decision.feature for decision in plan.decisions] == [
         "gr_e_cm",
@@ -239,8 +232,8 @@ def test_features_of_columns_that_are_whole_questions_have_names_that_a_file_can
 
 
 def test_classes_that_differ_in_capitals_and_spaces_only_are_reported():
-    label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
-    plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
+    label = column_facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
+    plan = decide([column_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
     assert [note for note in plan.notes if "are different classes" in note] == [
         "paid ' yes' and 'Yes' are different classes: spell them the same if they mean the same.",
         "paid 'NO' and 'no' are different classes: spell them the same if they mean the same.",
@@ -249,26 +242,26 @@ def test_classes_that_differ_in_capitals_and_spaces_only_are_reported():
 
 def test_a_table_without_a_feature_is_refused_with_the_reasons():
     with pytest.raises(UsageError, match=r"No column is left .*country: the same in every row") as refused:
-        decide([_facts("country", _cycle("CH")), LABEL], label="churned", task="binary", leaks={})
+        decide([column_facts("country", _cycle("CH")), LABEL], label="churned", task="binary", leaks={})
     assert "--keep" in str(refused.value.hint)
 
 
 def test_classes_stand_in_the_order_of_their_values():
-    label = _facts("grade", _cycle(10, 2, 1))
-    plan = decide([_facts("x", NOISE.tolist()), label], label="grade", task="multiclass", leaks={})
+    label = column_facts("grade", _cycle(10, 2, 1))
+    plan = decide([column_facts("x", NOISE.tolist()), label], label="grade", task="multiclass", leaks={})
     assert plan.classes == (1, 2, 10)
 
 
 def test_no_feature_takes_the_name_of_a_part_of_another():
-    day = _facts("day", [f"2024-01-{1 + row % 28:02}" for row in range(ROWS)])
-    month = _facts("day_month", NOISE.tolist())
+    day = column_facts("day", [f"2024-01-{1 + row % 28:02}" for row in range(ROWS)])
+    month = column_facts("day_month", NOISE.tolist())
     plan = decide([day, month, LABEL], label="churned", task="binary", leaks={})
     assert [d.feature for d in plan.decisions] == ["day", "day_month_2", "churned"]
 
 
 def test_no_feature_takes_the_name_of_a_layer_of_the_network():
-    cast, dense = (_facts(name, NOISE.tolist()) for name in ("Cast", "dense_1"))
-    other = _facts("broadcast", NOISE.tolist())
+    cast, dense = (column_facts(name, NOISE.tolist()) for name in ("Cast", "dense_1"))
+    other = column_facts("broadcast", NOISE.tolist())
     plan = decide([cast, dense, other, LABEL], label="churned", task="binary", leaks={})
     assert [d.feature for d in plan.decisions] == ["cast_column", "dense_1_column", "broadcast", "churned"]
 
@@ -277,7 +270,7 @@ def test_notes_tell_what_the_user_should_know():
     values = ["no"] * 980 + ["yes"] * 15 + [None] * 5
     label = facts_of("churned", "text", np.array(values, dtype=object))
     plan = decide(
-        [_facts("x", NOISE.tolist()), _facts("line", list(range(1, ROWS + 1))), label],
+        [column_facts("x", NOISE.tolist()), column_facts("line", list(range(1, ROWS + 1))), label],
         label="churned",
         task="binary",
         leaks={},
@@ -300,9 +293,9 @@ def test_so_many_words_of_a_text_are_read_as_nearly_all_texts_have():
         [f"red car {row}" for row in range(ROWS - 5)],
         ["many " * 1000 + str(row) for row in range(5)],
     )
-    assert _role(_facts("remark", short + long)).values == 5  # three words and two pairs
-    assert _role(_facts("remark", [f"{'word ' * 900}{row}" for row in range(ROWS)])).values == 256
+    assert _role(column_facts("remark", short + long)).values == 5  # three words and two pairs
+    assert _role(column_facts("remark", [f"{'word ' * 900}{row}" for row in range(ROWS)])).values == 256
 
 
 def test_texts_without_a_letter_are_read_nevertheless():
-    assert _role(_facts("remark", [f"{'- ' * (row + 2)}" for row in range(ROWS)])).values == 2
+    assert _role(column_facts("remark", [f"{'- ' * (row + 2)}" for row in range(ROWS)])).values == 2

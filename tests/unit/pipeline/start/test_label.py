@@ -4,20 +4,11 @@ import shlex
 import subprocess
 import sys
 
-import numpy as np
 import pytest
+from column_facts import column_facts
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.facts import facts_of
 from slipway.pipeline.start.label import OneCsv, decide_task
-
-
-def _facts(name, values):
-    if any(isinstance(value, str) for value in values):
-        return facts_of(name, "text", np.array(values, dtype=object))
-    kind = "int" if all(value is not None and float(value).is_integer() for value in values) else "float"
-    numbers = [np.nan if value is None else value for value in values]
-    return facts_of(name, kind, np.array(numbers, dtype=np.float64))
 
 
 @pytest.mark.parametrize(
@@ -35,14 +26,14 @@ def _facts(name, values):
     ],
 )
 def test_the_label_tells_the_task_where_it_is_clear(values, task):
-    assert decide_task(_facts("label", values), "auto") == task
+    assert decide_task(column_facts("label", values), "auto") == task
 
 
 @pytest.mark.parametrize(
     ("values", "task"), [([0, 1, 2, None], "multiclass"), ([10, 20, 30, None], "regression")]
 )
 def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values, task):
-    assert decide_task(_facts("label", values), "auto") == task
+    assert decide_task(column_facts("label", values), "auto") == task
 
 
 @pytest.mark.parametrize(
@@ -66,12 +57,12 @@ def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values
 )
 def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
     with pytest.raises(UsageError, match=words):
-        decide_task(_facts("label", values), asked)
+        decide_task(column_facts("label", values), asked)
 
 
 def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
     with pytest.raises(UsageError, match="nothing to predict") as refused:
-        decide_task(_facts("label", ["x", None, None]), "auto")
+        decide_task(column_facts("label", ["x", None, None]), "auto")
     assert refused.value.hint.endswith("or write the other answer into the 2 cells without a value")
 
 
@@ -93,7 +84,7 @@ def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
 )
 def test_a_label_of_too_many_values_gets_a_remedy_that_works(values, remedy):
     with pytest.raises(UsageError, match="too many for classes; the limit is 100") as refused:
-        decide_task(_facts("label", values), "multiclass")
+        decide_task(column_facts("label", values), "multiclass")
     assert remedy in refused.value.hint
 
 
@@ -107,10 +98,10 @@ def test_a_label_of_too_many_values_gets_a_remedy_that_works(values, remedy):
 )
 def test_two_answers_in_several_spellings_are_refused_with_both(values, words):
     with pytest.raises(UsageError, match="holds two answers in") as refused:
-        decide_task(_facts("paid", values), "auto")
+        decide_task(column_facts("paid", values), "auto")
     assert words in str(refused.value)
     assert "--task multiclass" in refused.value.hint
-    assert decide_task(_facts("paid", values), "multiclass") == "multiclass"
+    assert decide_task(column_facts("paid", values), "multiclass") == "multiclass"
 
 
 @pytest.mark.parametrize(
@@ -148,14 +139,14 @@ def test_two_answers_in_several_spellings_are_refused_with_both(values, words):
 )
 def test_answers_that_differ_only_in_case_and_spaces_are_refused(values, words):
     with pytest.raises(UsageError) as refused:
-        decide_task(_facts("state", values), "auto")
+        decide_task(column_facts("state", values), "auto")
     assert words in str(refused.value)
-    assert decide_task(_facts("state", values), "multiclass") == "multiclass"
+    assert decide_task(column_facts("state", values), "multiclass") == "multiclass"
 
 
 def test_a_label_that_is_the_same_in_the_first_rows_may_have_other_values_behind_them():
     with pytest.raises(UsageError) as refused:
-        decide_task(_facts("y", ["no"] * 30), "auto", is_whole=False)
+        decide_task(column_facts("y", ["no"] * 30), "auto", is_whole=False)
     assert str(refused.value.message) == (
         "y is the same in every row, no, of the first 30 rows; only these are looked at."
     )
@@ -167,14 +158,14 @@ def test_a_label_that_is_the_same_in_the_first_rows_may_have_other_values_behind
     [["a", "A", "b"], ["N", "Y", "T"], ["yes", "no", "unknown"], ["1", "true", "t"], ["0", "false", "-1"]],
 )
 def test_codes_and_third_answers_are_classes(values):
-    assert decide_task(_facts("paid", values), "auto") == "multiclass"
+    assert decide_task(column_facts("paid", values), "auto") == "multiclass"
 
 
 def test_typed_remedy_makes_two_answers_of_a_table(tmp_path):
     table = tmp_path / "the table.csv"
     table.write_text("x;it's paid\n007;0\nNA;true\n;false\n", encoding="utf-8")
     with pytest.raises(UsageError) as refused:
-        decide_task(_facts("it's paid", ["0", "true", "false"]), "auto", file=OneCsv(str(table), ";"))
+        decide_task(column_facts("it's paid", ["0", "true", "false"]), "auto", file=OneCsv(str(table), ";"))
     command = shlex.split(refused.value.hint.partition("   #")[0])
     subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
     written = (tmp_path / "one-spelling.csv").read_text(encoding="utf-8")
@@ -185,7 +176,7 @@ def test_typed_remedy_keeps_the_columns_of_rows_that_end_with_a_delimiter(tmp_pa
     table = tmp_path / "table.csv"
     table.write_text("x,c,label\n0,c,0,\n1,a,true,\n2,b,false,\n", encoding="utf-8")
     with pytest.raises(UsageError) as refused:
-        decide_task(_facts("label", ["0", "true", "false"]), "auto", file=OneCsv(str(table)))
+        decide_task(column_facts("label", ["0", "true", "false"]), "auto", file=OneCsv(str(table)))
     command = shlex.split(refused.value.hint.partition("   #")[0])
     subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
     written = (tmp_path / "one-spelling.csv").read_text(encoding="utf-8")
