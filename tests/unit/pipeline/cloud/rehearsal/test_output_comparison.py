@@ -8,6 +8,7 @@ import random
 import struct
 
 import pytest
+from example_by_hand import example
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 
 from slipway.components.ingest.tfrecord import frame
@@ -74,24 +75,6 @@ def write_anomalies(folder, name):
 
 def test_examples_in_other_shards_and_another_order_are_equal(differences):
     assert differences("Examples", write_examples, [[b"a", b"b", b"b"]], [[b"b"], [b"b", b"a"]]) == []
-
-
-def message(*fields):
-    return b"".join(bytes([number << 3 | 2, len(content)]) + content for number, content in fields)
-
-
-def example(**features):
-    """A serialized Example of float, int and bytes features, in the order given."""
-    kinds = {
-        float: lambda v: (2, message((1, struct.pack("<f", v)))),
-        int: lambda v: (3, message((1, bytes([v])))),
-        bytes: lambda v: (1, message((1, v))),
-    }
-    entries = [
-        message((1, name.encode()), (2, message(kinds[type(value)](value))))
-        for name, value in features.items()
-    ]
-    return message((1, message(*((1, entry) for entry in entries))))
 
 
 def test_order_of_features_and_rounding_mean_nothing(differences):
