@@ -7,6 +7,8 @@ import pytest
 from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Layer, Question, Slice
+from slipway.components.preflight.result import Preflight
+from slipway.components.preflight.verdict import Training, judge
 
 V5E = Slice(
     name="v5e-8",
@@ -42,5 +44,18 @@ def case() -> Callable[..., Evidence]:
         own = {name: new for name, new in changes.items() if name not in ("question", "answer")}
         assert all(hasattr(plain, name) or hasattr(question, name) or hasattr(answer, name) for name in own)
         return replace(changed(plain), question=changed(question), answer=changed(answer))
+
+    return make
+
+
+@pytest.fixture
+def result(case: Callable[..., Evidence]) -> Callable[..., Preflight]:
+    """The result for one slice; keywords change the answer."""
+
+    def make(**changes: Any) -> Preflight:
+        made = case(**changes)
+        verdict = judge(made.question, made.answer, Training(backend="jax", epochs=2, train_rows=5000))
+        at = "2026-11-22T02:00:00+00:00"
+        return Preflight(workload="taxi", verdicts=(verdict,), made_at=at, region="us-central1")
 
     return make

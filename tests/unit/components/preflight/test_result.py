@@ -11,18 +11,6 @@ from slipway.components.preflight.verdict import Training, judge
 AT = "2026-11-22T02:00:00+00:00"
 
 
-@pytest.fixture
-def result(case):
-    """The result for one slice; keywords change the answer."""
-
-    def make(**changes):
-        made = case(**changes)
-        verdict = judge(made.question, made.answer, Training(backend="jax", epochs=2, train_rows=5000))
-        return Preflight(workload="taxi", verdicts=(verdict,), made_at=AT, region="us-central1")
-
-    return make
-
-
 def test_json_names_the_slice_the_keys_and_how_to_rent_it(result):
     document = json.loads(json.dumps(result().to_json()))
 

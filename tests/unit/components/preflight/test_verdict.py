@@ -8,22 +8,7 @@ import pytest
 from slipway.components.preflight.advice import slice_lines
 from slipway.components.preflight.chip_specs import Price
 from slipway.components.preflight.question_and_answer import Compiled
-from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.verdict import Training, judge
-
-AT = "2026-11-22T02:00:00+00:00"
-
-
-@pytest.fixture
-def result(case):
-    """The result for one slice; keywords change the answer."""
-
-    def make(**changes):
-        made = case(**changes)
-        verdict = judge(made.question, made.answer, Training(backend="jax", epochs=2, train_rows=5000))
-        return Preflight(workload="taxi", verdicts=(verdict,), made_at=AT, region="us-central1")
-
-    return make
 
 
 def test_examples_of_the_training_are_those_in_full_batches_times_epochs(result):
