@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
+from rows_for_trees import FEATURES
 
 from slipway.components.trainer.boosting.arrays import floor32, words_of
 from slipway.components.trainer.boosting.matrix import Columns
-from slipway.components.trainer.features import Feature
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
-FEATURES = {
-    "size": Feature(name="size", dtype="float32"),
-    "pair": Feature(name="pair", dtype="float32", shape=(2,)),
-    "kind": Feature(name="kind", dtype="int64", categories=70),
-    "zone": Feature(name="zone", dtype="int64", categories=4),
-    "shop": Feature(name="shop", dtype="int64", categories=400),
-}
 
 
 def test_no_number_changes_its_side_of_a_rounded_threshold():

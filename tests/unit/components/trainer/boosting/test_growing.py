@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from rows_for_trees import FEATURES, drawn_values, growth_of, labels_of
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.growing import (
-    Growth,
     grow,
     has_rare_class,
     held_out_parts,
@@ -15,57 +15,15 @@ from slipway.components.trainer.boosting.growing import (
 )
 from slipway.components.trainer.boosting.matrix import Columns
 from slipway.components.trainer.custom_fit import Rows
-from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models import boosted_trees
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
-FEATURES = {
-    "size": Feature(name="size", dtype="float32"),
-    "pair": Feature(name="pair", dtype="float32", shape=(2,)),
-    "kind": Feature(name="kind", dtype="int64", categories=70),
-    "zone": Feature(name="zone", dtype="int64", categories=4),
-    "shop": Feature(name="shop", dtype="int64", categories=400),
-}
-
-
-def _values(rows, seed=0):
-    rng = np.random.default_rng(seed)
-    return {
-        "size": rng.normal(size=(rows, 1)).astype(np.float32),
-        "pair": rng.normal(size=(rows, 2)).astype(np.float32),
-        "kind": rng.integers(0, 60, (rows, 1)).astype(np.int32),
-        "zone": rng.integers(0, 3, (rows, 1)).astype(np.int32),
-        "shop": rng.integers(0, 400, (rows, 1)).astype(np.int32),
-    }
-
-
-def _amounts(values):
-    """A pattern that trees find and a linear model does not."""
-    return (
-        np.where(values["kind"] % 3 == 0, 3.0, -1.0) * np.sign(values["size"]) + values["zone"] ** 2
-    ).astype(np.float32)
-
-
-def _growth(classes, **changed):
-    return Growth(
-        **{
-            "classes": classes, "max_rounds": 20, "patience_rounds": 10, "learning_rate": 0.3,
-            "max_leaves": 31, "max_depth": 12, "min_leaf_rows": 5, "linear_rows": 0, "seed": 1, **changed,
-        }
-    )  # fmt: skip
-
-
-def _labels(values, classes):
-    amounts = _amounts(values)[:, 0]
-    if classes is None:
-        return amounts
-    return np.digitize(amounts, np.quantile(amounts, np.arange(1, classes) / classes)).astype(np.float32)
 
 
 @pytest.mark.parametrize(("classes", "room"), [(None, {"max_rounds": 3}), (4, {"max_trees": 12})])
 def test_no_more_trees_grow_than_there_is_room_for(classes, room):
-    values = _values(200)
-    rows = Rows(features=FEATURES, values=values, labels=_labels(values, classes), seed=1)
+    values = drawn_values(200)
+    rows = Rows(features=FEATURES, values=values, labels=labels_of(values, classes), seed=1)
     wanted = {"classes": classes, "patience_rounds": 30, "min_leaf_rows": 5, **room}
     model = boosted_trees.build_model(FEATURES, wanted)
     boosted_trees.fit(model, rows, wanted)
@@ -88,7 +46,7 @@ def test_blocks_of_neighbours_are_held_out_together_and_a_person_is_not_learned_
     others, truth = _panel(200, seed=2)
     losses, rounds = {}, {}
     for held_out in ("rows", "blocks"):
-        growth = _growth(None, held_out=held_out, max_rounds=60, linear_rows=2000)
+        growth = growth_of(None, held_out=held_out, max_rounds=60, linear_rows=2000)
         grown = grow(columns.matrix(values), labels, columns, growth)
         rounds[held_out] = grown.share * grown.trees.n_iter_ if grown.trees is not None else 0
         scores = np.zeros((len(truth), 1)) + grown.offsets(1)
@@ -106,21 +64,21 @@ def test_blocks_of_neighbours_are_held_out_together_and_a_person_is_not_learned_
 
 def _rare(rows, seed):
     """About one row in 300 is of the second class, which is likelier the greater the size."""
-    values = _values(rows, seed)
+    values = drawn_values(rows, seed)
     odds = np.exp(3 * values["size"][:, 0] - 9.5)
     return values, (np.random.default_rng(seed).random(rows) < odds / (1 + odds)).astype(np.float32)
 
 
 def _told_exactly(rows, seed):
     """One row in 200 is of the second class, and no other row has its size."""
-    values, labels = _values(rows, seed), np.zeros(rows, np.float32)
+    values, labels = drawn_values(rows, seed), np.zeros(rows, np.float32)
     labels[::200], values["size"][::200] = 1, 9.0
     return values, labels
 
 
 @pytest.mark.parametrize("made", [_rare, _told_exactly])
 def test_trees_are_not_too_sure_of_a_rare_class(made):
-    columns, growth = Columns.of(FEATURES), _growth(2, learning_rate=0.1, min_leaf_rows=20, max_rounds=60)
+    columns, growth = Columns.of(FEATURES), growth_of(2, learning_rate=0.1, min_leaf_rows=20, max_rounds=60)
     values, labels = made(20_000, seed=1)
     grown = grow(columns.matrix(values), labels, columns, growth)
     others, truth = made(20_000, seed=2)
@@ -143,20 +101,20 @@ def test_trees_are_not_too_sure_of_a_rare_class(made):
     ],
 )
 def test_a_class_is_rare_below_one_row_in_twenty(classes, labels, is_rare):
-    assert has_rare_class(np.array(labels), _growth(classes)) == is_rare
+    assert has_rare_class(np.array(labels), growth_of(classes)) == is_rare
 
 
 def test_a_block_is_of_neighbours_and_each_part_has_some_from_everywhere():
-    part = part_of(np.zeros(1000), _growth(None, held_out="blocks"), count=5)
+    part = part_of(np.zeros(1000), growth_of(None, held_out="blocks"), count=5)
     assert np.bincount(part).tolist() == [200] * 5
     assert (np.diff(part) != 0).sum() < 50
-    assert part_of(np.zeros(3), _growth(None, held_out="blocks"), count=5).shape == (3,)
+    assert part_of(np.zeros(3), growth_of(None, held_out="blocks"), count=5).shape == (3,)
 
 
 @pytest.mark.parametrize(("rows", "times"), [(25, 5), (6_000, 2), (24_000, 1)])
 @pytest.mark.parametrize("held_out", ["rows", "blocks"])
 def test_a_class_of_one_row_is_never_held_out_as_a_whole(rows, times, held_out):
-    growth = _growth(2, held_out=held_out)
+    growth = growth_of(2, held_out=held_out)
     for place in range(0, rows, rows // 25):
         labels = (np.arange(rows) == place).astype(float)
         found = held_out_parts(labels, growth)
@@ -165,10 +123,10 @@ def test_a_class_of_one_row_is_never_held_out_as_a_whole(rows, times, held_out):
 
 
 def test_few_rows_are_held_out_one_by_one_and_too_few_are_refused():
-    found = held_out_parts(np.array([0.0, 1.0, 2.0]), _growth(None))
+    found = held_out_parts(np.array([0.0, 1.0, 2.0]), growth_of(None))
     assert [held.sum() for held in found] == [1, 1, 1], "no part is of no row, which scikit-learn refuses"
     with pytest.raises(ComponentError, match="the train split has 2 only"):
-        held_out_parts(np.array([0.0, 1.0]), _growth(2))
+        held_out_parts(np.array([0.0, 1.0]), growth_of(2))
 
 
 def test_another_way_to_hold_out_is_refused():

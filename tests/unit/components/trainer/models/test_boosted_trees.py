@@ -2,14 +2,20 @@
 
 import numpy as np
 import pytest
+from rows_for_trees import (
+    FEATURES,
+    SMALL,
+    WORDS,
+    drawn_notes,
+    drawn_values,
+    growth_of,
+    labels_of,
+    told_by_words,
+)
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import in_the_middle, laid_out
-from slipway.components.trainer.boosting.growing import (
-    Growth,
-    grow,
-    scores_of,
-)
+from slipway.components.trainer.boosting.growing import grow, scores_of
 from slipway.components.trainer.boosting.matrix import Columns
 from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
 from slipway.components.trainer.custom_fit import Rows
@@ -18,60 +24,17 @@ from slipway.components.trainer.models import boosted_trees
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
-FEATURES = {
-    "size": Feature(name="size", dtype="float32"),
-    "pair": Feature(name="pair", dtype="float32", shape=(2,)),
-    "kind": Feature(name="kind", dtype="int64", categories=70),
-    "zone": Feature(name="zone", dtype="int64", categories=4),
-    "shop": Feature(name="shop", dtype="int64", categories=400),
-}
-SMALL = {"max_rounds": 25, "patience_rounds": 5, "learning_rate": 0.4, "min_leaf_rows": 5}
-
-
-def _values(rows, seed=0):
-    rng = np.random.default_rng(seed)
-    return {
-        "size": rng.normal(size=(rows, 1)).astype(np.float32),
-        "pair": rng.normal(size=(rows, 2)).astype(np.float32),
-        "kind": rng.integers(0, 60, (rows, 1)).astype(np.int32),
-        "zone": rng.integers(0, 3, (rows, 1)).astype(np.int32),
-        "shop": rng.integers(0, 400, (rows, 1)).astype(np.int32),
-    }
-
-
-def _amounts(values):
-    """A pattern that trees find and a linear model does not."""
-    return (
-        np.where(values["kind"] % 3 == 0, 3.0, -1.0) * np.sign(values["size"]) + values["zone"] ** 2
-    ).astype(np.float32)
-
-
-def _growth(classes, **changed):
-    return Growth(
-        **{
-            "classes": classes, "max_rounds": 20, "patience_rounds": 10, "learning_rate": 0.3,
-            "max_leaves": 31, "max_depth": 12, "min_leaf_rows": 5, "linear_rows": 0, "seed": 1, **changed,
-        }
-    )  # fmt: skip
-
-
-def _labels(values, classes):
-    amounts = _amounts(values)[:, 0]
-    if classes is None:
-        return amounts
-    return np.digitize(amounts, np.quantile(amounts, np.arange(1, classes) / classes)).astype(np.float32)
-
 
 @pytest.mark.parametrize("classes", [None, 2, 4])
 def test_the_graph_answers_as_scikit_learn_does(classes):
-    values = _values(800)
-    columns, growth = Columns.of(FEATURES), _growth(classes)
-    grown = grow(columns.matrix(values), _labels(values, classes), columns, growth)
+    values = drawn_values(800)
+    columns, growth = Columns.of(FEATURES), growth_of(classes)
+    grown = grow(columns.matrix(values), labels_of(values, classes), columns, growth)
     model = boosted_trees.build_model(FEATURES, {"classes": classes, **SMALL})
     trees = model.get_layer("trees")
     trees.plant(laid_out(grown, columns, outputs=growth.outputs, max_leaves=31))
 
-    new = _values(300, seed=9)
+    new = drawn_values(300, seed=9)
     new["kind"][:20] = 69  # categories that no row trained on had
     new["zone"][5:30] = 3
     matrix = columns.matrix(new)
@@ -100,11 +63,11 @@ def test_what_rounding_changes_never_changes_the_answer():
 
 @pytest.mark.parametrize("classes", [None, 2, 3])
 def test_it_learns_what_no_linear_model_does(classes):
-    values = _values(1500)
-    labels = _labels(values, classes)
+    values = drawn_values(1500)
+    labels = labels_of(values, classes)
     model = _fitted(values, labels, classes)
-    new = _values(300, seed=9)
-    answers, truth = _asked(model, new), _labels(new, classes)
+    new = drawn_values(300, seed=9)
+    answers, truth = _asked(model, new), labels_of(new, classes)
     if classes is None:
         assert np.mean((answers[:, 0] - truth) ** 2) < 0.2 * np.var(truth)
     else:
@@ -114,12 +77,12 @@ def test_it_learns_what_no_linear_model_does(classes):
 
 @pytest.mark.parametrize("classes", [None, 2, 3])
 def test_rows_that_weigh_nothing_change_nothing(classes):
-    values = _values(1500)
-    labels, is_wrong = _labels(values, classes), np.arange(1500) % 2 == 1
+    values = drawn_values(1500)
+    labels, is_wrong = labels_of(values, classes), np.arange(1500) % 2 == 1
     labels[is_wrong] = labels.max() - labels[is_wrong]
     weights = np.where(is_wrong, 0.0, 2.0).astype(np.float32)
-    new = _values(300, seed=9)
-    truth, losses = _labels(new, classes), []
+    new = drawn_values(300, seed=9)
+    truth, losses = labels_of(new, classes), []
     for weighing in (weights, None):
         answers = _asked(_fitted(values, labels, classes, weights=weighing), new)
         chosen = answers.argmax(axis=1) if answers.shape[1] > 1 else answers[:, 0]
@@ -128,17 +91,17 @@ def test_rows_that_weigh_nothing_change_nothing(classes):
 
 
 def test_the_unit_of_the_weights_does_not_matter():
-    values, new = _values(600), _values(100, seed=9)
+    values, new = drawn_values(600), drawn_values(100, seed=9)
     weights = np.random.default_rng(2).uniform(0.5, 2.0, 600).astype(np.float32)
     answers = [
-        _asked(_fitted(values, _labels(values, 2), 2, weights=weights * unit), new)
+        _asked(_fitted(values, labels_of(values, 2), 2, weights=weights * unit), new)
         for unit in (1.0, 2.0**-20)
     ]
     np.testing.assert_allclose(*answers, atol=1e-5)
 
 
 def test_what_adds_up_is_left_to_the_linear_model():
-    values = _values(300)
+    values = drawn_values(300)
     labels = 5.0 + 1e4 * (2 * values["size"] - values["pair"][:, :1])
     model = _fitted(values, labels, None)
     answers = _asked(model, values)
@@ -146,8 +109,8 @@ def test_what_adds_up_is_left_to_the_linear_model():
 
 
 def test_a_class_that_no_row_has_is_never_answered():
-    values = _values(400)
-    labels = _labels(values, 2) * 2  # 0 and 2 of four
+    values = drawn_values(400)
+    labels = labels_of(values, 2) * 2  # 0 and 2 of four
     answers = _asked(_fitted(values, labels, 4), values)
     assert answers.shape == (400, 4)
     assert answers[:, [1, 3]].max() < 1e-3
@@ -155,15 +118,15 @@ def test_a_class_that_no_row_has_is_never_answered():
 
 
 def test_a_seed_gives_one_model():
-    values = _values(400)
-    labels = _labels(values, None)
+    values = drawn_values(400)
+    labels = labels_of(values, None)
     first, second = (_asked(_fitted(values, labels, None), values) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
 def test_weights_travel_in_keras_own_file(tmp_path):
-    values = _values(300)
-    model = _fitted(values, _labels(values, 2), 2)
+    values = drawn_values(300)
+    model = _fitted(values, labels_of(values, 2), 2)
     model.save_weights(tmp_path / "model.weights.h5")
     other = boosted_trees.build_model(FEATURES, {"classes": 2, **SMALL})
     other.load_weights(tmp_path / "model.weights.h5")
@@ -171,7 +134,7 @@ def test_weights_travel_in_keras_own_file(tmp_path):
 
 
 def test_a_label_that_is_the_same_everywhere_is_refused():
-    values = _values(50)
+    values = drawn_values(50)
     with pytest.raises(ComponentError, match="the same in every row"):
         _fitted(values, np.ones(50, np.float32), 2)
 
@@ -189,8 +152,8 @@ def test_a_label_that_is_the_same_everywhere_is_refused():
     ],
 )
 def test_a_label_that_is_no_number_or_none_of_the_classes_is_refused(classes, wrong, words):
-    values = _values(50)
-    labels = _labels(values, classes)
+    values = drawn_values(50)
+    labels = labels_of(values, classes)
     labels[7] = wrong
     with pytest.raises(ComponentError, match=words):
         _fitted(values, labels, classes)
@@ -198,8 +161,8 @@ def test_a_label_that_is_no_number_or_none_of_the_classes_is_refused(classes, wr
 
 @pytest.mark.parametrize(("classes", "label"), [(3, -1), (3, np.nan), (None, np.nan), (None, 1e9)])
 def test_label_of_a_row_that_weighs_nothing_does_not_matter(classes, label):
-    values = _values(200)
-    labels, weights = _labels(values, classes), np.ones(200, np.float32)
+    values = drawn_values(200)
+    labels, weights = labels_of(values, classes), np.ones(200, np.float32)
     weights[:5] = 0
     of_none, of_one = np.where(weights == 0, label, labels), np.where(weights == 0, 0, labels)
     np.testing.assert_array_equal(
@@ -209,7 +172,7 @@ def test_label_of_a_row_that_weighs_nothing_does_not_matter(classes, label):
 
 
 def test_labels_of_several_numbers_are_refused():
-    values = _values(50)
+    values = drawn_values(50)
     rows = Rows(FEATURES, values, np.eye(3, dtype=np.float32)[np.arange(50) % 3], seed=1)
     model = boosted_trees.build_model(FEATURES, {"classes": 3, **SMALL})
     with pytest.raises(
@@ -219,7 +182,7 @@ def test_labels_of_several_numbers_are_refused():
 
 
 def test_a_feature_that_is_not_a_number_is_named():
-    values = _values(50)
+    values = drawn_values(50)
     values["size"][3] = np.nan
     with pytest.raises(ComponentError, match="the feature size has values that are not finite"):
         Columns.of(FEATURES).matrix(values)
@@ -237,7 +200,7 @@ def test_numbers_that_repeat_are_answered_alike_however_they_are_rounded():
     matrix = merge_rounding_duplicates(np.log1p(rng.choice(fares, 3000)).astype(np.float32))[:, np.newaxis]
     labels = np.sin(9 * matrix[:, 0]) + rng.normal(size=3000)
     feature = {"size": FEATURES["size"]}
-    columns, growth = Columns.of(feature), _growth(None, max_rounds=30)
+    columns, growth = Columns.of(feature), growth_of(None, max_rounds=30)
     grown = grow(matrix, labels, columns, growth)
     forest = laid_out(grown, columns, outputs=1, max_leaves=31)
     trees = boosted_trees.build_model(feature, {"classes": None, "max_rounds": 60}).get_layer("trees")
@@ -253,39 +216,11 @@ def test_numbers_that_repeat_are_answered_alike_however_they_are_rounded():
     np.testing.assert_array_equal(answers(otherwise, settled_forest), answers(matrix, forest))
 
 
-WORDS = {
-    "note": Feature(name="note", dtype="int64", shape=(4,), categories=1000),
-    "title": Feature(name="title", dtype="int64", shape=(2,), categories=500),
-    "size": FEATURES["size"],
-    "zone": FEATURES["zone"],
-}
-
-
-def _notes(rows, seed=0):
-    rng = np.random.default_rng(seed)
-    notes = rng.integers(1, 300, (rows, 4)).astype(np.int32)
-    notes[rng.random((rows, 4)) < 0.3] = 0
-    return {
-        "note": notes,
-        "title": rng.integers(0, 400, (rows, 2)).astype(np.int32),
-        "size": rng.normal(size=(rows, 1)).astype(np.float32),
-        "zone": rng.integers(0, 3, (rows, 1)).astype(np.int32),
-    }
-
-
-def _told(values, classes):
-    """A label that depends on words: each of many adds its own part."""
-    effect = np.random.default_rng(5).normal(size=1000)
-    effect[0] = 0.0
-    amounts = effect[values["note"]].sum(axis=1) + (values["size"] * (values["zone"] == 1))[:, 0]
-    return amounts if classes is None else np.digitize(amounts, [-0.5, 0.5][: classes - 1]).astype(float)
-
-
 @pytest.mark.parametrize("classes", [None, 2, 3])
 def test_it_learns_what_stands_in_words(classes):
-    values, new = _notes(3000), _notes(500, seed=9)
-    model = _fitted(values, _told(values, classes), classes, features=WORDS)
-    answers, truth = _asked(model, new), _told(new, classes)
+    values, new = drawn_notes(3000), drawn_notes(500, seed=9)
+    model = _fitted(values, told_by_words(values, classes), classes, features=WORDS)
+    answers, truth = _asked(model, new), told_by_words(new, classes)
     if classes is None:
         assert np.mean((answers[:, 0] - truth) ** 2) < 0.15 * np.var(truth)
     else:
@@ -295,14 +230,14 @@ def test_it_learns_what_stands_in_words(classes):
 
 def test_words_alone_are_enough():
     features = {"note": WORDS["note"]}
-    values = {"note": _notes(1000)["note"]}
+    values = {"note": drawn_notes(1000)["note"]}
     labels = np.random.default_rng(5).normal(size=1000)[values["note"]].sum(axis=1)
     answers = _asked(_fitted(values, labels, None, features=features), values)
     assert np.mean((answers[:, 0] - labels) ** 2) < 0.3 * np.var(labels)
 
 
 def test_a_class_of_one_row_and_texts_without_a_word_are_no_obstacle():
-    values = _notes(100)
+    values = drawn_notes(100)
     values["title"][:] = 0
     labels = np.zeros(100)
     labels[0], labels[1:20] = 2, 1
