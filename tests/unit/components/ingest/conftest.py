@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -34,6 +36,14 @@ class Ingested:
     @property
     def reasons(self):
         return [reject["reason"] for reject in self.rejects]
+
+    @property
+    def notes(self):
+        """Of each column, how many values were noted for what."""
+        return {
+            column: {what: count for what, (count, _) in kinds.items()}
+            for column, kinds in self.report.tally.notes.found.items()
+        }
 
 
 def decode(record: bytes) -> dict[str, list[Any] | None]:
@@ -136,3 +146,27 @@ def write(tmp_path):
         return path
 
     return written
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Writes columns as a Parquet file below that folder, and returns its path."""
+
+    def written(columns, name="in.parquet", **options):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), path, **options)
+        return path
+
+    return written
+
+
+@pytest.fixture
+def trips(tmp_path):
+    """A folder with two CSV files, something else, and a folder of two months."""
+    for name in ("data/a.csv", "data/b.csv", "months/2024-01/x.csv", "months/2024-02/y.csv"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("miles,tips\n1.5,2\n")
+    (tmp_path / "data/notes.txt").write_text("not data")
+    return tmp_path

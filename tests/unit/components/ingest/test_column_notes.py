@@ -10,42 +10,27 @@ from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 ALL = {"split": {"all": 1}}
 
 
-def _notes(found):
-    return {
-        column: {what: count for what, (count, _) in kinds.items()}
-        for column, kinds in found.report.tally.notes.found.items()
-    }
-
-
-def _parquet(tmp_path, **columns):
-    path = tmp_path / "in.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
 def test_fractions_that_become_zero_are_counted(ingest, write):
     cells = ["1e-400", "1e-46", "-1e-50", "0.0", "0e-5", "", "1e-44", "0." + "0" * 400 + "1"]
     found = ingest(write("a,x\n" + "".join(f"1,{cell}\n" for cell in cells)), **ALL)
     assert len(found.rows) == len(cells)
-    assert _notes(found) == {"x": {TO_ZERO: 4}}
+    assert found.notes == {"x": {TO_ZERO: 4}}
 
 
-def test_whole_numbers_that_32_bit_fractions_round_are_counted(ingest, write, tmp_path):
+def test_whole_numbers_that_32_bit_fractions_round_are_counted(ingest, write, parquet):
     cells = ["16777216", "16777217", "9007199254740993", "9007199254740992", "33554436", "20000000.5", "1.5"]
     found = ingest(write("id\n" + "".join(f"{cell}\n" for cell in cells)), **ALL)
-    assert _notes(found) == {"id": {ROUNDED: 2}}
+    assert found.notes == {"id": {ROUNDED: 2}}
     lines = '{"id": 16777217}\n{"id": 1.5}\n{"id": 4}\n'
-    assert _notes(ingest(write(lines, "in.jsonl"), format="jsonl", **ALL)) == {"id": {ROUNDED: 1}}
-    found = ingest(
-        _parquet(tmp_path, id=pa.array([16777217.0, 1e30, None, 20000000.5])), format="parquet", **ALL
-    )
-    assert _notes(found)["id"] == {ROUNDED: 1}
+    assert ingest(write(lines, "in.jsonl"), format="jsonl", **ALL).notes == {"id": {ROUNDED: 1}}
+    found = ingest(parquet({"id": pa.array([16777217.0, 1e30, None, 20000000.5])}), format="parquet", **ALL)
+    assert found.notes["id"] == {ROUNDED: 1}
 
 
 def test_whole_numbers_in_one_file_and_fractions_in_another_are_counted_beyond_53_bits(ingest, tmp_path):
     for name, column in (("1", pa.array([2**53 + 1, 2**62])), ("2", pa.array([0.5]))):
         pq.write_table(pa.table({"id": column}), tmp_path / f"{name}.parquet")
-    assert _notes(ingest(tmp_path / "*.parquet", format="parquet", **ALL)) == {"id": {ROUNDED: 1}}
+    assert ingest(tmp_path / "*.parquet", format="parquet", **ALL).notes == {"id": {ROUNDED: 1}}
 
 
 def test_notes_of_blocks_and_files_are_one_sentence_a_column(ingest, write):

@@ -11,17 +11,6 @@ from slipway.components.ingest.csv_heads import HEAD_BYTES, check_csv
 from slipway.components.ingest.source import SourceError, resolve_source
 
 
-@pytest.fixture
-def trips(tmp_path):
-    """A folder with two CSV files, something else, and a folder of two months."""
-    for name in ("data/a.csv", "data/b.csv", "months/2024-01/x.csv", "months/2024-02/y.csv"):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("miles,tips\n1.5,2\n")
-    (tmp_path / "data/notes.txt").write_text("not data")
-    return tmp_path
-
-
 def test_columns_of_a_good_file_are_returned(trips):
     files = resolve_source("data", root=trips).files
     assert check_csv(files, label="tips") == ("miles", "tips")

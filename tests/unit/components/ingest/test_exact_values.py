@@ -3,7 +3,6 @@
 import math
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -11,19 +10,6 @@ from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.options import Options
 
 ALL = {"split": {"all": 1}}
-
-
-def _notes(found):
-    return {
-        column: {what: count for what, (count, _) in kinds.items()}
-        for column, kinds in found.report.tally.notes.found.items()
-    }
-
-
-def _parquet(tmp_path, **columns):
-    path = tmp_path / "in.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
 
 
 # 32 bits.
@@ -41,7 +27,7 @@ def test_fractions_beyond_32_bits_are_quarantined_and_not_infinite(ingest, write
     assert [row["x"][0] for row in found.rows][1:3] == [math.inf, -math.inf]
 
 
-def test_fractions_of_json_and_parquet_beyond_32_bits_are_quarantined(ingest, write, tmp_path):
+def test_fractions_of_json_and_parquet_beyond_32_bits_are_quarantined(ingest, write, parquet):
     path = write('{"x": 1.5}\n{"x": [2.5, 1e39]}\n{"x": []}\n{"x": 1e300}\n', "in.jsonl")
     found = ingest(path, format="jsonl", **ALL)
     assert [row["x"] for row in found.rows] == [[1.5], []]
@@ -50,7 +36,7 @@ def test_fractions_of_json_and_parquet_beyond_32_bits_are_quarantined(ingest, wr
         (4, "a number beyond 32-bit fractions"),
     ]
     columns = {"x": pa.array([1e300, None, 2.5]), "l": pa.array([[1.0], [], [0.5, -1e39]])}
-    found = ingest(_parquet(tmp_path, **columns), format="parquet", **ALL)
+    found = ingest(parquet(columns), format="parquet", **ALL)
     assert [(r["offset"], r["column"]) for r in found.rejects] == [(0, "x"), (2, "l")]
     assert found.rows == [{"x": [], "l": []}]
 
@@ -64,7 +50,7 @@ def test_fractions_of_json_and_parquet_beyond_32_bits_are_quarantined(ingest, wr
 def test_column_that_the_workload_calls_text_keeps_what_is_written(ingest, write, tmp_path):
     found = ingest(write("v,n\n1.10,1\n1.2,2\n"), types={"v": "text"}, **ALL)
     assert [row["v"] for row in found.rows] == [[b"1.10"], [b"1.2"]]
-    assert _notes(found) == {}
+    assert found.notes == {}
 
 
 def test_type_of_the_workload_is_over_the_schemas_and_cells_that_break_it_are_quarantined():
@@ -102,7 +88,7 @@ def test_notation_of_a_column_that_is_left_out_says_where_it_stands(ingest, writ
 # JSON Lines.
 
 
-def test_lists_with_a_missing_value_are_quarantined_and_not_shortened(ingest, write, tmp_path):
+def test_lists_with_a_missing_value_are_quarantined_and_not_shortened(ingest, write, parquet):
     path = write('{"l": [1, 2]}\n{"l": [1, null, 3]}\n{"l": null}\n{"l": []}\n', "in.jsonl")
     found = ingest(path, format="jsonl", **ALL)
     assert [row["l"] for row in found.rows] == [[1, 2], [], []]
@@ -114,7 +100,7 @@ def test_lists_with_a_missing_value_are_quarantined_and_not_shortened(ingest, wr
         "l": pa.array([[1, 2], [1, None, 3], None, [None]]),
         "f": pa.array([[1.0, None], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]], pa.list_(pa.float32(), 2)),
     }
-    found = ingest(_parquet(tmp_path, **columns), format="parquet", **ALL)
+    found = ingest(parquet(columns), format="parquet", **ALL)
     assert found.rows == [{"n": [3], "l": [], "f": [1.0, 2.0]}]
     assert [(r["offset"], r["column"], r["reason"]) for r in found.rejects] == [
         (0, "f", "a missing value inside a list"),

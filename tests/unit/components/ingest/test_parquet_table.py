@@ -16,17 +16,6 @@ from slipway.components.ingest.convert import Report
 ALL = {"split": {"all": 1}}
 
 
-@pytest.fixture
-def parquet(tmp_path):
-    def written(columns, name="in.parquet", **options):
-        path = tmp_path / "in" / name
-        path.parent.mkdir(exist_ok=True)
-        pq.write_table(pa.table(columns), path, **options)
-        return path
-
-    return written
-
-
 def test_parquet_columns_of_all_plain_types(ingest, parquet):
     import datetime
     from decimal import Decimal
@@ -187,20 +176,14 @@ def test_parquet_that_names_a_column_twice_is_refused(ingest, tmp_path):
         ingest(path, format="parquet")
 
 
-def _parquet(tmp_path, **columns):
-    path = tmp_path / "in.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-def test_parquet_decimals_without_decimals_are_whole_numbers(ingest, tmp_path):
+def test_parquet_decimals_without_decimals_are_whole_numbers(ingest, parquet):
     ids = [Decimal(2**53 + 1), Decimal(2**63), None, Decimal(-(2**63))]
     columns = {
         "id": pa.array(ids, pa.decimal128(38, 0)),
         "u": pa.array([1, 2, 2**64 - 1, 3], pa.uint64()),
         "price": pa.array([Decimal("1.10"), None, None, None]),
     }
-    path = _parquet(tmp_path, **columns)
+    path = parquet(columns)
     found = ingest(path, format="parquet", **ALL)
     assert [(row["id"], row["u"]) for row in found.rows] == [([2**53 + 1], [1]), ([-(2**63)], [3])]
     assert [(r["offset"], r["column"], r["reason"], r["detail"]) for r in found.rejects] == [
@@ -212,8 +195,8 @@ def test_parquet_decimals_without_decimals_are_whole_numbers(ingest, tmp_path):
     assert as_text.rejects == []
 
 
-def test_parquet_durations_are_numbers_of_their_unit(ingest, tmp_path):
-    path = _parquet(tmp_path, d=pa.array([5, None], pa.duration("ms")), t=pa.array([7, 8], pa.time32("ms")))
+def test_parquet_durations_are_numbers_of_their_unit(ingest, parquet):
+    path = parquet({"d": pa.array([5, None], pa.duration("ms")), "t": pa.array([7, 8], pa.time32("ms"))})
     assert ingest(path, format="parquet", **ALL).rows == [
         {"d": [5], "t": [b"00:00:00.007"]},
         {"d": [], "t": [b"00:00:00.008"]},
@@ -244,8 +227,8 @@ def test_units_of_durations_are_compared_over_tasks():
         first.add(Report.from_json(json.loads(json.dumps(second.to_json()))))
 
 
-def test_parquet_column_without_a_name_is_refused(ingest, tmp_path):
-    path = _parquet(tmp_path, **{"a": pa.array([1]), "": pa.array([2])})
+def test_parquet_column_without_a_name_is_refused(ingest, parquet):
+    path = parquet({"a": pa.array([1]), "": pa.array([2])})
     with pytest.raises(FileError, match="column 2 has no name"):
         ingest(path, format="parquet")
     assert ingest(path, format="parquet", columns=("a",), **ALL).rows == [{"a": [1]}]

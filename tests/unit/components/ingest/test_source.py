@@ -14,17 +14,6 @@ from slipway.components.ingest.storage import find_files
 
 
 @pytest.fixture
-def trips(tmp_path):
-    """A folder with two CSV files, something else, and a folder of two months."""
-    for name in ("data/a.csv", "data/b.csv", "months/2024-01/x.csv", "months/2024-02/y.csv"):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("miles,tips\n1.5,2\n")
-    (tmp_path / "data/notes.txt").write_text("not data")
-    return tmp_path
-
-
-@pytest.fixture
 def package(tmp_path, monkeypatch):
     """An importable package whose import would fail, with a data file inside and a secret outside."""
     folder = tmp_path / "site/farm"

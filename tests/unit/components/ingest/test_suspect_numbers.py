@@ -9,13 +9,6 @@ from slipway.components.ingest.suspect_numbers import Form
 ALL = {"split": {"all": 1}}
 
 
-def _notes(found):
-    return {
-        column: {what: count for what, (count, _) in kinds.items()}
-        for column, kinds in found.report.tally.notes.found.items()
-    }
-
-
 @pytest.mark.parametrize(
     ("cells", "form", "count"),
     [
@@ -31,7 +24,7 @@ def _notes(found):
 def test_numbers_that_may_be_none_are_read_as_numbers_and_counted(ingest, write, cells, form, count):
     found = ingest(write("a,c\n" + "".join(f"1,{cell}\n" for cell in cells)), **ALL)
     assert [row["c"] for row in found.rows] == [pytest.approx([float(cell)]) for cell in cells]
-    assert _notes(found) == {"c": {form: count}}
+    assert found.notes == {"c": {form: count}}
 
 
 @pytest.mark.parametrize(
@@ -47,10 +40,10 @@ def test_numbers_that_may_be_none_are_read_as_numbers_and_counted(ingest, write,
 )
 def test_of_plain_numbers_and_of_text_nothing_is_said(ingest, write, cells):
     found = ingest(write("a,c\n" + "".join(f"1,{cell}\n" for cell in cells)), **ALL)
-    assert _notes(found) == {}
+    assert found.notes == {}
 
 
 def test_of_a_column_that_the_schema_types_only_what_is_lost_is_said(ingest, write):
     known = {"c": ColumnType.FLOAT}
     found = ingest(write("a,c\n1,+5\n1,1e-46\n"), known=known, **ALL)
-    assert _notes(found) == {"c": {TO_ZERO: 1}}
+    assert found.notes == {"c": {TO_ZERO: 1}}
