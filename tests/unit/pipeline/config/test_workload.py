@@ -14,6 +14,7 @@ from counted import lines_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from small_workload import MINIMAL
 
 from slipway.components.model_gate.threshold_rules import Threshold
 from slipway.pipeline.config import WorkloadConfig, load_workload, read_assignments
@@ -22,50 +23,6 @@ from slipway.pipeline.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[4]
 TAXI = Path("workloads/taxi/workload.yaml")
-
-MINIMAL = """\
-name: toy
-data:
-  source: data/trips.csv
-  label: tips
-transform:
-  preprocessing_fn: work.features.preprocess
-train:
-  model: work.model.build
-"""
-
-
-@pytest.fixture
-def root(tmp_path):
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work/features.py").write_text("def preprocess(inputs): ...\n")
-    (tmp_path / "work/model.py").write_text("def build(features): ...\n")
-    (tmp_path / "trips.pbtxt").write_text("")
-    return tmp_path
-
-
-@pytest.fixture
-def load(root):
-    """Loads a workload file with the given text."""
-
-    def loaded(text=MINIMAL, *, sets=(), **kwargs):
-        (root / "w.yaml").write_text(text)
-        return load_workload(Path("w.yaml"), root=root, sets=read_assignments(sets), **kwargs)
-
-    return loaded
-
-
-@pytest.fixture
-def lines_of(load):
-    """The lines of the message with which a workload file is refused."""
-
-    def lines(text=MINIMAL, **kwargs):
-        with pytest.raises(ConfigError) as caught:
-            load(text, **kwargs)
-        assert caught.value.exit_code == 2
-        return caught.value.message.splitlines()
-
-    return lines
 
 
 # What is right.
