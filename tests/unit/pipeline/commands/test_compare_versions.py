@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from small_workload import small_workload
 
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands.compare_versions import chosen, compare
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD
 
@@ -54,13 +54,6 @@ def test_versions_whose_numbers_mean_other_classes_are_not_compared(classes, wor
         (model / "saved_model.pb").write_bytes(b"%d" % len(versions))
         provenance = {"workload": "toy", "classes": names}
         versions.append(publish(model, base=tmp_path / "output/serving/toy", provenance=provenance).version)
-    config = WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "tips"},
-            "transform": {"preprocessing_fn": "w.f.g", "classes": classes},
-            "train": {"model": "w.m.b"},
-        }
-    )
+    config = small_workload(transform={"classes": classes})
     with pytest.raises(UsageError, match=words.format(*versions)):
         compare(config, tmp_path / "output", champion=versions[0], challenger=versions[1], on=tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_workload import small_workload
 
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.components.errors import ComponentError, SlipwayError
@@ -24,23 +25,9 @@ from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.request_log.request_log import RequestLog
 from slipway.pipeline.commands import predict as predict_module
 from slipway.pipeline.commands.predict import Predicted, Reader, _copied, _options, predict
-from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.config.push import PushConfig
-from slipway.pipeline.config.request_log import RequestLogConfig
 from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch import training_data
-
-
-def make_config(**data):
-    return WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "tips", **data},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-        }
-    )
 
 
 @pytest.fixture
@@ -55,7 +42,7 @@ def refusal(tmp_path):
     def call(config=None, *, source=rows, to=None, file_format=None):
         options = {"version": None, "file_format": file_format, "beam_args": []}
         with pytest.raises(UsageError) as caught:
-            predict(config or make_config(), tmp_path / "output", source=str(source), to=to, **options)
+            predict(config or small_workload(), tmp_path / "output", source=str(source), to=to, **options)
         return caught.value
 
     return call
@@ -75,7 +62,7 @@ def test_folder_that_cannot_be_made_is_refused_in_words_before_the_model_is_load
 
 def test_numbers_and_dates_are_written_as_in_training_whatever_the_format_of_the_rows():
     written = {"numbers": {"fare": {"unit": "$"}}, "dates": {"day": "%d.%m.%Y"}, "null_values": ["NA"]}
-    options = _options(make_config(delimiter=";", limits={"columns": 9}, **written), "jsonl")
+    options = _options(small_workload(data={"delimiter": ";", "limits": {"columns": 9}, **written}), "jsonl")
     assert options.limits.columns == 9  # the error about a larger file names this key
     assert (options.numbers, options.dates) == (written["numbers"], written["dates"])
     assert options.null_values == ("NA",)
@@ -109,7 +96,7 @@ def test_row_lacks_the_values_that_it_would_have_lacked_in_training(tmp_path, tr
     else:
         pq.write_table(pa.Table.from_pylist([row]), path)
     written = {"null_values": ["NA", "-1"], "numbers": {"price": {"unit": "$"}}}
-    options = _options(make_config(format=trained_on, **written), rows_in)
+    options = _options(small_workload(data={"format": trained_on, **written}), rows_in)
     file, form = InputFile(path.name, path), FORMATS[rows_in]
     [block] = form.read(file, options, form.infer(file, options, columns))
     typed, wrong = typed_rows(block, columns)
@@ -172,7 +159,7 @@ def test_models_beside_a_destination_of_ones_own_are_not_those_of_the_output_fol
         provenance = {"schema": {"columns": {name: "BYTES", "x": "INT"}, "needed": [name]}}
         publish(saved, base=tmp_path / "models" / name, provenance=provenance)
     (tmp_path / "rows.csv").write_text("towns\nUlm\n", encoding="utf-8")
-    own = make_config().model_copy(update={"push": PushConfig(destination=str(tmp_path / "models/toy"))})
+    own = small_workload(push={"destination": str(tmp_path / "models/toy")})
     error = refusal(own)
     assert "lacks a column that the model needs: toy" in error.message
     assert "predict towns" not in error.hint
@@ -203,7 +190,7 @@ def test_neither_the_label_nor_what_serving_leaves_out_is_asked_for(trained, tmp
     (newest,) = (tmp_path / "output/serving/toy").glob("[0-9][0-9]*")
     (newest / "saved_model.pb").write_bytes(b"damaged")  # what is refused next
     with pytest.raises(SlipwayError, match=r"saved_model\.pb does not match"):
-        predict(make_config(), tmp_path / "output", source=str(whole), **options)
+        predict(small_workload(), tmp_path / "output", source=str(whole), **options)
 
 
 KINDS = {"Area m²": ColumnType.FLOAT, "rooms": ColumnType.INT, "city": ColumnType.TEXT}
@@ -431,7 +418,7 @@ def test_flat_folder_of_images_is_refused_as_the_images_by_name_are(refusal, tmp
     folder = tmp_path / "images"
     folder.mkdir()
     (folder / "a.png").write_bytes(b"png")
-    config = make_config(format="images")
+    config = small_workload(data={"format": "images"})
     by_folder, by_name = refusal(config, source=folder), refusal(config, source=folder / "*.png")
     assert by_folder.message.startswith("images files cannot be read by predict")
     assert "Parquet" in by_folder.hint
@@ -447,7 +434,7 @@ def test_format_that_there_is_not_is_refused_with_those_that_there_are(refusal, 
 
 
 def test_folder_for_a_workload_of_queries_needs_its_format(refusal, tmp_path):
-    config = make_config(format="bigquery", source=None, query="SELECT 1")
+    config = small_workload(data={"format": "bigquery", "source": None, "query": "SELECT 1"})
     assert refusal(config, source=tmp_path).hint == "name the format of your files, as --format csv"
 
 
@@ -510,7 +497,7 @@ def logging_predict(tmp_path, saved, monkeypatch):
         monkeypatch.setattr(predict_module, "_predict", answer)
         publish(saved, base=tmp_path / "output/serving/toy", provenance={})
         (tmp_path / "rows.csv").write_text("fare\n1\n2\n", encoding="utf-8")
-        config = make_config().model_copy(update={"request_log": RequestLogConfig(columns=["fare"])})
+        config = small_workload(request_log={"columns": ["fare"]})
         options = {"to": tmp_path / "to/here", "version": None, "file_format": None, "beam_args": []}
         return predict(config, tmp_path / "output", source=str(tmp_path / "rows.csv"), **options)
 
@@ -588,7 +575,7 @@ def test_nothing_half_done_is_left_where_it_is_told_to_end(tmp_path, saved, monk
 
     with pytest.raises(KeyboardInterrupt):
         predict(
-            make_config(),
+            small_workload(),
             tmp_path / "output",
             source=str(tmp_path / "rows.csv"),
             to=tmp_path / "to/here",

@@ -4,19 +4,10 @@ import io
 import sys
 
 import pytest
+from small_workload import small_workload
 
 from slipway.pipeline.commands.serve import _tell, serve
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
-
-CONFIG = WorkloadConfig.model_validate(
-    {
-        "name": "toy",
-        "data": {"source": "x.csv", "label": "tips"},
-        "transform": {"preprocessing_fn": "w.f.g"},
-        "train": {"model": "w.m.b"},
-    }
-)
 
 
 def test_nobody_who_reads_what_is_said_ends_nothing(monkeypatch):
@@ -40,6 +31,6 @@ def test_address_that_it_cannot_serve_at_is_wrong_usage(tmp_path, monkeypatch, h
     if told == "cannot be bound":
         monkeypatch.setenv("SLIPWAY_SERVE_TOKEN", "a-token")
     with pytest.raises(UsageError, match=told) as refused:
-        serve(CONFIG, tmp_path / "output", host=host, port=0)
+        serve(small_workload(), tmp_path / "output", host=host, port=0)
     assert refused.value.exit_code == 2
     assert refused.value.hint

@@ -5,58 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
 from slipway.pipeline.commands.versions import rollback
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.wiring.pushed_versions import trust_in
-
-
-@pytest.fixture
-def base(tmp_path):
-    return tmp_path / "output/serving/toy"
-
-
-@pytest.fixture
-def output(tmp_path):
-    return tmp_path / "output"
-
-
-@pytest.fixture
-def config():
-    return make_config()
-
-
-def make_config(**push):
-    return WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "y"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "push": push,
-        }
-    )
-
-
-@pytest.fixture
-def pushed(tmp_path, base):
-    """Pushes models by name; returns their versions."""
-
-    def call(*names):
-        found = []
-        for name in names:
-            folder = tmp_path / "models" / name
-            (folder / "variables").mkdir(parents=True, exist_ok=True)
-            (folder / "saved_model.pb").write_text(name, encoding="utf-8")
-            (folder / "variables/variables.index").write_text(name * 9, encoding="utf-8")
-            provenance = {"workload": "toy", "metrics": {"auc": 0.9}, "pushed_at": f"at {name}"}
-            found.append(publish(folder, base=base, provenance=provenance).version)
-        return found
-
-    return call
 
 
 def test_rollback_signs_anew_where_versions_are_signed(config, output, base, pushed, key_files):

@@ -5,6 +5,7 @@ import subprocess
 from datetime import UTC, datetime
 
 import pytest
+from small_workload import small_workload
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish_to_folder as publishing
@@ -12,7 +13,6 @@ from slipway.components.pusher import version_store
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest import verify as problem_of
-from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.pusher.versions import Published
@@ -20,58 +20,12 @@ from slipway.pipeline.commands import show
 from slipway.pipeline.commands import versions as rolling_back
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.versions import Version, pushed_version, rollback, versions, versions_text
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.lock import alone, working
 from slipway.pipeline.terminal.invocation import command
 
 NAMES = ("a", "b", "c")
-
-
-@pytest.fixture
-def base(tmp_path):
-    return tmp_path / "output/serving/toy"
-
-
-@pytest.fixture
-def output(tmp_path):
-    return tmp_path / "output"
-
-
-@pytest.fixture
-def config():
-    return make_config()
-
-
-def make_config(**push):
-    return WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "y"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "push": push,
-        }
-    )
-
-
-@pytest.fixture
-def pushed(tmp_path, base):
-    """Pushes models by name; returns their versions."""
-
-    def call(*names):
-        found = []
-        for name in names:
-            folder = tmp_path / "models" / name
-            (folder / "variables").mkdir(parents=True, exist_ok=True)
-            (folder / "saved_model.pb").write_text(name, encoding="utf-8")
-            (folder / "variables/variables.index").write_text(name * 9, encoding="utf-8")
-            provenance = {"workload": "toy", "metrics": {"auc": 0.9}, "pushed_at": f"at {name}"}
-            found.append(publish(folder, base=base, provenance=provenance).version)
-        return found
-
-    return call
 
 
 def live_model(base):
@@ -100,10 +54,10 @@ def test_missing_versions_are_reported(config, output):
 def test_pushed_version_is_the_newest_or_the_one_that_is_asked_for(base, output, pushed):
     first, second = pushed("a", "b")
     store = version_store_at(str(base))
-    assert pushed_version(store, None, make_config(), output) == second
-    assert pushed_version(store, first, make_config(), output) == first
+    assert pushed_version(store, None, small_workload(), output) == second
+    assert pushed_version(store, first, small_workload(), output) == first
     with pytest.raises(UsageError, match=r"has no version 3\.") as refused:
-        pushed_version(store, 3, make_config(), output)
+        pushed_version(store, 3, small_workload(), output)
     assert "versions toy" in refused.value.hint
 
 
@@ -157,7 +111,7 @@ def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushe
 def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, base, pushed, tmp_path):
     _, bad = pushed("a", "b")
     (output / "runs").write_text("in the way", encoding="utf-8")
-    config = make_config(hook=["touch", str(tmp_path / "told")])
+    config = small_workload(push={"hook": ["touch", str(tmp_path / "told")]})
 
     with pytest.raises(PipelineError) as told:
         rollback(config, output, to=None)
@@ -175,7 +129,7 @@ def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, 
 def test_rollback_whose_hook_fails_goes_no_further_back_when_it_is_repeated(output, base, pushed, tmp_path):
     _, second, third = pushed(*NAMES)
     works = tmp_path / "works"
-    config = make_config(hook=["ls", str(works)])
+    config = small_workload(push={"hook": ["ls", str(works)]})
 
     with pytest.raises(ComponentError, match=r"is pushed, but push.hook 'ls' ended with code 2") as told:
         rollback(config, output, to=None)
@@ -206,7 +160,7 @@ def test_rollback_takes_all_requests_from_the_model_that_it_replaces(output, pus
 
     monkeypatch.setattr(rolling_back, "endpoint_settings", lambda _: endpoint)
     monkeypatch.setattr(rolling_back, "deployment_at", Deployment)
-    done = rollback(make_config(), output, to=None)
+    done = rollback(small_workload(), output, to=None)
     assert done.target == first
     assert shares == [(done.published.version, 100)]
 
@@ -312,7 +266,7 @@ def test_run_of_another_workload_keeps_nobody_from_a_rollback_and_gc_does(config
 
 def test_rollback_keeps_as_many_versions_as_the_workload_says(output, base, pushed):
     _, second, third = pushed(*NAMES)
-    done = rollback(make_config(keep=2), output, to=second)
+    done = rollback(small_workload(push={"keep": 2}), output, to=second)
     assert version_store_at(str(base)).numbers() == [third, done.published.version]
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_workload import small_workload
 
 from fuzzing.prediction_logs import prediction_log
 from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
@@ -13,15 +14,9 @@ from slipway.components.ingest.tfrecord import frame
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands import watch as module
 from slipway.pipeline.commands.watch import late_labels, watch
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 
 ROW = {"logged_at": "2026-11-22T00:00:00Z", "logged_version": 0, "fare": 1.0}
-
-
-@pytest.fixture
-def output(tmp_path):
-    return tmp_path / "output"
 
 
 @pytest.fixture
@@ -52,30 +47,20 @@ def pushed(push):
     return push()
 
 
-def config(**more):
-    given = {
-        "name": "toy",
-        "data": {"source": "x.csv", "label": "tips"},
-        "transform": {"preprocessing_fn": "w.f.g"},
-        "train": {"model": "w.m.b"},
-    }
-    return WorkloadConfig.model_validate({**given, **more})
-
-
 def run(config, output, **more):
     return watch(config, output, **{"on": None, "version": None, "by": "day", "reference": None, **more})
 
 
 def test_workload_without_a_version_is_refused(output):
     with pytest.raises(UsageError, match="no version"):
-        run(config(), output)
+        run(small_workload(), output)
 
 
 def test_version_that_is_not_there_and_one_without_its_run_are_refused(output, pushed):
     with pytest.raises(UsageError, match="has no version 9"):
-        run(config(), output, version=9)
+        run(small_workload(), output, version=9)
     with pytest.raises(UsageError, match=f"What version {pushed} was trained on is not known"):
-        run(config(), output)
+        run(small_workload(), output)
 
 
 def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, tmp_path):
@@ -89,7 +74,7 @@ def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, 
     (folder / "requests-1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     labels = tmp_path / "labels.csv"
     labels.write_text("id,tips\n" + "".join(f"{row},{row % 2 if row < 150 else 0}\n" for row in range(300)))
-    judged = config(evaluate={"metrics": ["binary_accuracy"]})
+    judged = small_workload(evaluate={"metrics": ["binary_accuracy"]})
     found, _ = run(judged, output, late=late_labels(labels, "id"))
     assert found.sentence.endswith(
         "In 300 rows with a label: binary_accuracy 0.7500 (0.7068 to 0.7888), 0.9000 at its push: worse."
@@ -113,7 +98,7 @@ def watched(output, pushed, training, monkeypatch, tmp_path):
         (folder / "requests-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
         labels = tmp_path / "labels.csv"
         labels.write_text("id,tips\n" + "".join(f"{n},{label}\n" for n in range(600)))
-        judged = config(evaluate={"metrics": ["binary_accuracy"]}, **more)
+        judged = small_workload(evaluate={"metrics": ["binary_accuracy"]}, **more)
         return run(judged, output, late=late_labels(labels, "id"))[0]
 
     return call
@@ -144,8 +129,7 @@ def test_answers_that_are_no_number_are_as_wrong_as_drift(watched):
 
 
 def test_metrics_without_weights_are_not_held_against_weighted_ones(watched):
-    weighted = {"preprocessing_fn": "w.f.g", "weight": "w"}
-    found = watched(lambda n: float(n % 2), transform=weighted)
+    found = watched(lambda n: float(n % 2), transform={"weight": "w"})
     assert found.sentence.endswith("In 600 rows with a label: binary_accuracy 0.5000 (0.4665 to 0.5335).")
     assert found.exit_code == 0
 
@@ -161,8 +145,8 @@ def test_names_of_classes_have_the_codes_that_the_version_knows(
     (folder / "requests-1.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     labels = tmp_path / "labels.csv"
     labels.write_text("id,tips\n" + "".join(f"{n},no\n" for n in range(600)))
-    since = {"preprocessing_fn": "w.f.g", "classes": ["no", "yes"]}
-    judged = config(evaluate={"metrics": ["binary_accuracy"]}, transform=since)
+    since = {"classes": ["no", "yes"]}
+    judged = small_workload(evaluate={"metrics": ["binary_accuracy"]}, transform=since)
     found, _ = run(judged, output, late=late_labels(labels, "id"))
     assert (found.live[0].value, found.exit_code) == (1.0, 0)
 
@@ -188,9 +172,8 @@ def test_live_metrics_are_of_one_label(output, pushed, training, monkeypatch, tm
     folder.mkdir(parents=True)
     rows = "".join(json.dumps({**ROW, "logged_version": pushed}) + "\n" for _ in range(30))
     (folder / "requests-1.jsonl").write_text(rows)
-    several = config(
-        transform={"preprocessing_fn": "w.f.g", "label": {"a": "x", "b": "y"}},
-        evaluate={"metrics": ["a/auc", "b/auc"]},
+    several = small_workload(
+        transform={"label": {"a": "x", "b": "y"}}, evaluate={"metrics": ["a/auc", "b/auc"]}
     )
     with pytest.raises(UsageError, match="need a model with one label"):
         run(several, output, late=late_labels(tmp_path / "l.csv", "id"))
@@ -204,7 +187,7 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
     folder.mkdir(parents=True)
     rows = (json.dumps({**ROW, "logged_version": pushed, "fare": row / 30}) for row in range(600))
     (folder / "requests-1.jsonl").write_text("\n".join(rows) + "\n")
-    notified = config(notify={"command": ["tell"]})
+    notified = small_workload(notify={"command": ["tell"]})
     found, page = run(notified, output)
     assert (found.exit_code, [each.column for each in found.drifted]) == (3, ["fare"])
     assert page == output / "watch/toy.html"
@@ -221,10 +204,11 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
     ], "logged values stay here"  # fmt: skip
     assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
     assert capsys.readouterr().err == "warning: nobody is there.\n"
-    for silent in (config(), config(notify={"command": ["tell"], "when": ["failed"]})):
+    for silent in (small_workload(), small_workload(notify={"command": ["tell"], "when": ["failed"]})):
         run(silent, output)
     assert len(sent) == 1
-    assert run(config(data_gate={"max_scale": 9, "max_drift_jensen_shannon": 1}), output)[0].exit_code == 0
+    lenient = small_workload(data_gate={"max_scale": 9, "max_drift_jensen_shannon": 1})
+    assert run(lenient, output)[0].exit_code == 0
 
 
 def test_time_that_decides_the_split_always_advances(output, pushed, training, monkeypatch):
@@ -234,13 +218,9 @@ def test_time_that_decides_the_split_always_advances(output, pushed, training, m
     (output / "requests/toy").mkdir(parents=True)
     rows = ({**ROW, "logged_version": pushed, "fare": row % 100 / 10, "at": 50 + row} for row in range(600))
     (output / "requests/toy/requests-1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    by_time = {
-        "source": "x.csv",
-        "label": "tips",
-        "split_by": {"time": "at", "starts": {"train": None, "eval": 5}},
-    }
-    assert run(config(data=by_time), output)[0].drifted == ()
-    assert [each.column for each in run(config(), output)[0].drifted] == ["at"]
+    by_time = {"split_by": {"time": "at", "starts": {"train": None, "eval": 5}}}
+    assert run(small_workload(data=by_time), output)[0].drifted == ()
+    assert [each.column for each in run(small_workload(), output)[0].drifted] == ["at"]
 
 
 def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, training, monkeypatch):
@@ -252,7 +232,7 @@ def test_drift_is_notified_even_if_its_page_cannot_be_written(output, pushed, tr
     rows = (json.dumps({**ROW, "logged_version": pushed, "fare": row / 30}) for row in range(600))
     (output / "requests/toy/requests-1.jsonl").write_text("\n".join(rows) + "\n")
     with pytest.raises(OSError, match="watch"):
-        run(config(notify={"command": ["tell"]}), output)
+        run(small_workload(notify={"command": ["tell"]}), output)
     assert [(told["exit_code"], told["page"]) for _, _, told in sent] == [(3, None)]
 
 
@@ -265,7 +245,7 @@ def test_sigterm_leaves_no_row_behind(output, pushed, training, monkeypatch, tmp
     record = prediction_log({"fare": [1.0]}, [0.5], version=pushed)
     (tmp_path / "logs/a.tfrecord").write_bytes(frame([record]))
     with pytest.raises(KeyboardInterrupt):
-        run(config(), output, on=tmp_path / "logs")
+        run(small_workload(), output, on=tmp_path / "logs")
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
@@ -279,7 +259,7 @@ def test_requests_to_tensorflow_serving_are_watched(output, pushed, training, mo
     (tmp_path / "logs/a.tfrecord").write_bytes(frame([*records, b"\xff"]))
     labels = tmp_path / "labels.csv"
     labels.write_text("id,tips\n" + "".join(f"{row},{row % 2}\n" for row in range(300)))
-    judged = config(evaluate={"metrics": ["binary_accuracy"]})
+    judged = small_workload(evaluate={"metrics": ["binary_accuracy"]})
     found, _ = run(judged, output, on=tmp_path / "logs", late=late_labels(labels, "id"))
     assert (found.rows, found.columns, found.labelled) == (600, ("fare",), 300)
     assert found.exit_code == 0

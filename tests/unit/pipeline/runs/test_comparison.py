@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from small_workload import small_workload
 
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.comparison import compare_runs, short_names
 from slipway.pipeline.runs.record import RunRecord
@@ -140,14 +140,7 @@ def test_short_names_tell_keys_apart():
 
 def of_taxi(run_id, *, lacks="", **train):
     """A run with settings that are valid, but for the section `lacks`, which its Slipway did not know."""
-    given = {"model": "m.build", "epochs": 1, **train}
-    valid = {
-        "name": "taxi",
-        "data": {"source": "a.csv", "label": "y"},
-        "transform": {"preprocessing_fn": "m.fn"},
-        "train": given,
-    }
-    config = json.loads(WorkloadConfig.model_validate_json(json.dumps(valid)).model_dump_json(by_alias=True))
+    config = json.loads(small_workload(name="taxi", train=train).model_dump_json(by_alias=True))
     config.pop(lacks, None)
     return RunRecord(
         run_id, "taxi", target=RecordedRequest(workload="taxi", target=WorkloadRun(config=json.dumps(config)))

@@ -1,20 +1,14 @@
 import pytest
+from small_workload import small_workload
 
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.manifest import Manifest
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.wiring.request_log import log_settings, request_folder
 
 
 def config(**log):
-    given = {
-        "name": "toy",
-        "data": {"source": "x.csv", "label": "tips"},
-        "transform": {"preprocessing_fn": "w.f.g"},
-        "train": {"model": "w.m.b"},
-    }
-    return WorkloadConfig.model_validate({**given, "request_log": log or None})
+    return small_workload(request_log=log or None)
 
 
 def test_nothing_is_logged_unless_it_is_asked_for(tmp_path):

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from small_workload import small_workload
 
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.components.project import PROJECT_ROOT
@@ -24,7 +25,6 @@ from slipway.pipeline.cloud.rehearsal.containers import (
     remove_left,
     stores_of,
 )
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
 CONTAINER = {"image": "i:1", "resources": {"cpuLimit": 64.0, "memoryLimit": 1.5}}
@@ -274,15 +274,8 @@ def test_containers_that_were_left_are_removed_by_the_folder_of_their_rehearsals
 
 
 def test_a_target_without_a_program_has_no_containers_and_its_buckets_are_no_folders(tmp_path):
-    config = WorkloadConfig.model_validate(
-        {
-            "name": "w",
-            "description": "d",
-            "data": {"source": "gs://b/a.csv", "label": "y"},
-            "transform": {"preprocessing_fn": "a.b"},
-            "train": {"model": "a.b"},
-            "push": {"destination": "/served"},
-        }
+    config = small_workload(
+        name="w", description="d", data={"source": "gs://b/a.csv"}, push={"destination": "/served"}
     ).model_dump_json()
     target = ImageRun(config=config, source=("gs://b", {}), image="i:1", root="gs://b/r")
     assert containers_of(target, rehearsals=tmp_path) is None
