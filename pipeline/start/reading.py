@@ -25,7 +25,7 @@ from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.suffixes import SUFFIXES, is_hidden
-from slipway.components.ingest.typed_rows import typed_rows
+from slipway.components.ingest.typed_rows import TOO_LARGE, typed_rows
 from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.column_arrays import (
@@ -256,6 +256,8 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
             kinds = merge(kinds, format_of(options).infer(file, options, options.known({})))
             check_columns(kinds, options.limits, of=f"the data up to {file.name}")
     guessed = [name for name in kinds if name not in options.types and name not in options.numbers]
+    # Of a row, only the first wrong value is known: numbers, which may be too large, come last.
+    typed = dict(sorted(kinds.items(), key=lambda each: each[1] == ColumnType.FLOAT))
     notes = ColumnNotes()
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     rows = rejected = size_bytes = 0
@@ -268,8 +270,10 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
             break
         with fetched(stored) as file:
             for block in format_of(options).read(file, options, kinds):
-                values, wrong = typed_rows(block, kinds, guessed=guessed, notes=notes)
-                rejects = [*block.rejects, *wrong.values()]
+                values, wrong = typed_rows(block, typed, guessed=guessed, notes=notes)
+                # A column with numbers that are too large is left out, so a run reads its rows.
+                unfit = [each for each in wrong.values() if each.reason != TOO_LARGE]
+                rejects = [*block.rejects, *unfit]
                 rejected += len(rejects)
                 merged |= {each.column or "" for each in wrong.values() if each.reason == BEYOND_64_BITS}
                 if rejects and not first_reject:

@@ -230,6 +230,20 @@ def test_several_ids_beyond_64_bits_in_one_row_cost_no_row(tmp_path):
     assert [list(table.columns[name]) for name in wide] == [[str(2**63 + 1), "7"], [str(10**20), str(10**21)]]
 
 
+def test_numbers_beyond_32_bits_cost_no_row_and_hide_no_other_wrong_value(tmp_path):
+    pq.write_table(pa.table({"far": [1e200, 2e200], "a": [1, 2]}), tmp_path / "far.parquet")
+    table = read_table(str(tmp_path / "far.parquet"), root=tmp_path)
+    assert (table.rows, table.rejected, table.first_reject) == (2, 0, "")
+    ids = {"far": [1e200, 2e200], "id": pa.array([2**63 + 1, 7], pa.uint64())}
+    pq.write_table(pa.table(ids), tmp_path / "ids.parquet")
+    table = read_table(str(tmp_path / "ids.parquet"), root=tmp_path)
+    assert (table.rejected, table.columns["id"].tolist()) == (0, [str(2**63 + 1), "7"])
+    (tmp_path / "far.csv").write_text("far,a\n1.5e200,1\n2.5,2,3\n0.5,3\n")
+    table = read_table(str(tmp_path / "far.csv"), root=tmp_path)
+    assert (table.rows, table.rejected) == (2, 1)
+    assert "far.csv line 3: too many fields" in table.first_reject
+
+
 def test_column_of_bytes_that_are_text_but_in_few_rows_is_kept_and_these_are_reported(tmp_path):
     texts = [f"text {row}".encode() for row in range(60)]
     texts[17] = b"caf\xe9"
