@@ -115,7 +115,6 @@ REASONS = {
         "slipway.pipeline.config.push",
         "slipway.pipeline.config.tune",
         "slipway.pipeline.screen.display",
-        "slipway.pipeline.engine.signal_handlers",
         "slipway.pipeline.commands.gc.store_facts",
         "slipway.pipeline.report.artifacts",
         "slipway.pipeline.report.drift",

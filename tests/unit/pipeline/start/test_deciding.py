@@ -224,7 +224,7 @@ def test_features_get_plain_names_that_differ():
 
 def test_features_of_columns_that_are_whole_questions_have_names_that_a_file_can_have():
     question = "How satisfied were you? " * 20
-    columns = [_facts(f"{question}{part}", NOISE.tolist()) for part in ("a", "b")]
+    columns = [column_facts(f"{question}{part}", NOISE.tolist()) for part in ("a", "b")]
     plan = decide([*columns, LABEL], label="churned", task="binary", leaks={})
     one, other, _ = [decision.feature for decision in plan.decisions]
     assert other == f"{one}_2"
