@@ -4,11 +4,11 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from taxi_workload import taxi_workload
 
 from slipway.pipeline.cloud.airflow.dag_file import Place, dag_text
 from slipway.pipeline.cloud.complete_job import executor_of
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule, scheduled_kind, span_of
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.graph import Graph
@@ -61,15 +61,8 @@ def test_moment_that_the_service_did_not_fill_in_is_no_moment():
         span_of("{{$.pipeline_job_schedule_time_utc}}", lag_days=0, time_zone="UTC")
 
 
-@pytest.fixture
-def config(project):
-    def load(*sets):
-        sets = ("cloud.schedule.lag_days=0", *sets)
-        return load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-        )
-
-    return load
+def config(*sets):
+    return taxi_workload("cloud.schedule.lag_days=0", *sets)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +74,7 @@ def config(project):
         (["cloud.schedule.lag_days=null"], None),
     ],
 )
-def test_span_of_a_schedule_is_named_as_the_source_names_it(config, sets, kind):
+def test_span_of_a_schedule_is_named_as_the_source_names_it(sets, kind):
     assert scheduled_kind(config(*sets)) == kind
 
 
@@ -92,7 +85,7 @@ def test_span_of_a_schedule_is_named_as_the_source_names_it(config, sets, kind):
         (["data.source=gs://b/{SPAN}.csv", "data.span=7"], "data.span is 7, and .* one that advances"),
     ],
 )
-def test_span_that_cannot_advance_is_refused_alike_whoever_keeps_the_schedule(config, sets, words):
+def test_span_that_cannot_advance_is_refused_alike_whoever_keeps_the_schedule(sets, words):
     wrong = config(*sets)
     with pytest.raises(ConfigError, match=words):
         scheduled_kind(wrong)  # what `schedule create` asks first, on Vertex AI and Kubeflow

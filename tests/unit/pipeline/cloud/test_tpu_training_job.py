@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from taxi_workload import taxi_workload
 
 from slipway.pipeline.cloud.tpu_training_job import training_job
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES
 
@@ -18,10 +18,9 @@ NEEDED = (
 
 
 @pytest.fixture
-def request_of(project):
+def request_of():
     def make(*sets):
-        file = project / "workloads/taxi/workload.yaml"
-        return training_job(load_workload(file, sets=read_assignments([*NEEDED, *sets]), root=project))
+        return training_job(taxi_workload(*NEEDED, *sets))
 
     return make
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from taxi_workload import taxi_workload
 from tracker_double import Collector, MlflowDouble, served
 
 from slipway.pipeline.cloud import tracked_run
@@ -14,7 +15,6 @@ from slipway.pipeline.cloud.follow import finish, new_record, update
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.cloud.tracked_run import Followed, hand_over, keep_settings
 from slipway.pipeline.commands.track import track, waiting_line
-from slipway.pipeline.config import load_workload
 from slipway.pipeline.config.track import TrackConfig
 from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
@@ -54,11 +54,11 @@ def tracker(monkeypatch):
 
 
 @pytest.fixture
-def settings(project):
+def settings():
     """The settings of taxi, with trackers."""
 
     def make(*, batch_size=256, **track):
-        config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+        config = taxi_workload()
         train = config.train.model_copy(update={"batch_size": batch_size})
         return config.model_copy(update={"train": train, "track": TrackConfig(**track)})
 

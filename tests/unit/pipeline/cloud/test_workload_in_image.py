@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from taxi_workload import taxi_workload
 
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, Image, read_image
 from slipway.pipeline.cloud.workload_in_image import Target, refuse_sql
-from slipway.pipeline.config import DataConfig, WorkloadChoice, load_workload, read_assignments
+from slipway.pipeline.config import DataConfig, WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.run_request import workload_request
 
@@ -194,11 +195,11 @@ def test_code_that_is_not_in_the_image_is_refused(target, project, tmp_path, mon
     assert "gs://" not in refused.value.hint
 
 
-def test_code_in_a_linked_folder_is_where_the_link_leads(project, tmp_path, monkeypatch):
+def test_code_in_a_linked_folder_is_where_the_link_leads(tmp_path, monkeypatch):
     """The image has the link, and the folder; in its list of files are the link and the folder's own."""
     from slipway.pipeline.cloud import workload_in_image
 
-    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    config = taxi_workload()
     for place in ("workloads/common", "workloads/taxi"):
         (tmp_path / place).mkdir(parents=True)
     file, link = tmp_path / "workloads/common/features.py", tmp_path / "workloads/taxi/linked"

@@ -1,17 +1,16 @@
 """The workload file's section for cloud runs."""
 
 import pytest
+from taxi_workload import taxi_workload
 
-from slipway.pipeline.config import load_workload, read_assignments
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError
 
 
-def test_cache_needs_an_image_whose_name_tells_its_content(project):
+def test_cache_needs_an_image_whose_name_tells_its_content():
     def load(image):
         sets = ["cloud.cache=true", f"cloud.image={image}"]
-        return load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-        )
+        return taxi_workload(*sets)
 
     for image in ("host:5000/slipway", "slipway:latest", "slipway"):
         with pytest.raises(ConfigError, match="would take results of older code"):
@@ -49,11 +48,9 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
         ("cloud.tasks={Trainer: {memory: 3}}", "unknown key; nearest: memory_gb"),
     ],
 )
-def test_wrong_values_are_refused(project, setting, words):
+def test_wrong_values_are_refused(setting, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
-        )
+        taxi_workload(setting)
 
 
 @pytest.mark.parametrize(
@@ -63,28 +60,22 @@ def test_wrong_values_are_refused(project, setting, words):
         *("cloud.parameters.pin_password=1701170117", "cloud.parameters.pin_password='17011'"),
     ],
 )
-def test_runtime_parameter_that_promises_a_secret_is_refused_and_not_repeated(project, setting):
+def test_runtime_parameter_that_promises_a_secret_is_refused_and_not_repeated(setting):
     with pytest.raises(ConfigError, match="would be readable in the service") as refused:
-        load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
-        )
+        taxi_workload(setting)
     assert "hush17" not in str(refused.value)
     assert "17011" not in str(refused.value)
 
 
-def test_runtime_parameters_that_only_sound_so_are_taken(project):
+def test_runtime_parameters_that_only_sound_so_are_taken():
     sets = ["cloud.parameters={max_tokens: '5', split_key: 7, token_env: HF_TOKEN, api_key: ''}"]
-    loaded = load_workload(
-        project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-    )
+    loaded = taxi_workload(*sets)
     assert loaded.cloud.parameters["split_key"] == 7
 
 
 @pytest.mark.parametrize("root", ["gs://bucket/p", "s3://bucket/p", "minio://mlpipeline/v2/artifacts"])
-def test_kubeflow_takes_what_its_launcher_carries(project, root):
-    sets = read_assignments([f"cloud={{service: kubeflow, root: '{root}'}}"])
-    loaded = load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
-    assert loaded.cloud.root == root
+def test_kubeflow_takes_what_its_launcher_carries(root):
+    assert taxi_workload(f"cloud={{service: kubeflow, root: '{root}'}}").cloud.root == root
 
 
 def test_a_cron_expression_that_yaml_reads_otherwise_is_refused_with_the_quotes_to_type():

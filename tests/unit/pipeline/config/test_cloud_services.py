@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from taxi_workload import taxi_workload
 
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
@@ -46,21 +46,17 @@ from slipway.pipeline.errors import ConfigError
         ("cloud.schedule={start: '2027-01-02', end: '2027-01-01'}", "must be after start"),
     ],
 )
-def test_wrong_values_are_refused(project, setting, words):
+def test_wrong_values_are_refused(setting, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
-        )
+        taxi_workload(setting)
 
 
 @pytest.mark.parametrize(
     "host", ["https://kubeflow.example/pipeline", "http://localhost:8080", "http://127.0.0.1"]
 )
-def test_address_that_a_token_is_safe_at_is_taken(project, host):
+def test_address_that_a_token_is_safe_at_is_taken(host):
     sets = [f"cloud.kubeflow.host={host}"]
-    assert load_workload(
-        project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-    ).cloud.kubeflow.host
+    assert taxi_workload(*sets).cloud.kubeflow.host
 
 
 def test_moment_without_an_offset_is_in_the_schedule_s_time_zone():
@@ -69,12 +65,8 @@ def test_moment_without_an_offset_is_in_the_schedule_s_time_zone():
     assert when.ends_at.astimezone(UTC) == datetime(2027, 6, 30, 22, tzinfo=UTC)
 
 
-def test_secret_among_the_variables_is_not_repeated(project):
+def test_secret_among_the_variables_is_not_repeated():
     with pytest.raises(ConfigError) as refused:
-        load_workload(
-            project / "workloads/taxi/workload.yaml",
-            sets=read_assignments(["cloud.kubeflow.variables={AWS_SECRET_ACCESS_KEY: hunter2}"]),
-            root=project,
-        )
+        taxi_workload("cloud.kubeflow.variables={AWS_SECRET_ACCESS_KEY: hunter2}")
     assert "AWS_SECRET_ACCESS_KEY" in str(refused.value)
     assert "hunter2" not in str(refused.value)

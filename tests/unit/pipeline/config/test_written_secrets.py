@@ -2,9 +2,10 @@ import json
 from dataclasses import dataclass
 
 import pytest
+from taxi_workload import taxi_workload
 
 from slipway.pipeline.config import load_workload
-from slipway.pipeline.config.workload_file import read_assignments, read_parameters, refuse_secrets
+from slipway.pipeline.config.workload_file import read_parameters, refuse_secrets
 from slipway.pipeline.config.written_secrets import written_secrets
 from slipway.pipeline.errors import ConfigError, UsageError
 
@@ -140,11 +141,9 @@ def test_option_and_its_value_are_taken_together():
         "data.source={}".format(SECRETS["AccountKey at Azure"][0]),
     ],
 )
-def test_workload_with_a_secret_is_refused_without_showing_it(project, assignment):
+def test_workload_with_a_secret_is_refused_without_showing_it(assignment):
     with pytest.raises(ConfigError) as refused:
-        load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments([assignment]), root=project
-        )
+        taxi_workload(assignment)
     assert "settings are written into records and reports" in str(refused.value)
     assert not any(secret in str(refused.value) for secret in ("0a1b", "hunter22", "abc%3D"))
 
@@ -169,13 +168,10 @@ _GAIN = "evaluate.own_metrics={{g: {{class: workloads.taxi.metrics.Gain, setting
         ),
     ],
 )
-def test_setting_of_ones_own_that_is_a_secret_by_its_name_is_refused_without_showing_it(
-    project, assignment, words
-):
+def test_setting_of_ones_own_that_is_a_secret_by_its_name_is_refused_without_showing_it(assignment, words):
     """As a parameter of a pipeline is: both are kept in records."""
-    file = project / "workloads/taxi/workload.yaml"
     with pytest.raises(ConfigError) as refused:
-        load_workload(file, sets=read_assignments([assignment]), root=project)
+        taxi_workload(assignment)
     assert words in str(refused.value)
     assert "hunter22" not in str(refused.value)
     assert "12345678" not in str(refused.value)
@@ -188,26 +184,18 @@ def test_setting_of_ones_own_that_is_a_secret_by_its_name_is_refused_without_sho
         *("pooling_token: first", "metric_key: val_auc", "token: remembered_words", "layers: {key: dense_1}"),
     ],
 )
-def test_hyperparameter_that_holds_no_secret_is_taken(project, setting):
+def test_hyperparameter_that_holds_no_secret_is_taken(setting):
     with pytest.raises(ConfigError) as refused:
-        load_workload(
-            project / "workloads/taxi/workload.yaml",
-            sets=read_assignments([f"train.hyperparameters={{{setting}}}"]),
-            root=project,
-        )
+        taxi_workload(f"train.hyperparameters={{{setting}}}")
     assert "secret" not in str(refused.value)  # only that the model takes none of that name
 
 
 @pytest.mark.parametrize("kind", ["GitHub", "JWT", "libpq", "AccountKey at Azure", "header", "option"])
 @pytest.mark.parametrize("key", ["train.epochs", "data.sorce"])
-def test_secret_in_place_of_another_value_or_under_a_wrong_key_is_not_repeated(project, key, kind):
+def test_secret_in_place_of_another_value_or_under_a_wrong_key_is_not_repeated(key, kind):
     secret = SECRETS[kind][0]
     with pytest.raises(ConfigError, match=key) as refused:
-        load_workload(
-            project / "workloads/taxi/workload.yaml",
-            sets=read_assignments([f"{key}={json.dumps(secret)}"]),
-            root=project,
-        )
+        taxi_workload(f"{key}={json.dumps(secret)}")
     assert secret not in str(refused.value)
 
 

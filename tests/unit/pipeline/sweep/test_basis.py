@@ -1,7 +1,8 @@
 """What the trials of a sweep share."""
 
+from taxi_workload import taxi_workload
+
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
@@ -9,19 +10,14 @@ from slipway.pipeline.runs.typed_json import plain
 from slipway.pipeline.sweep.basis import CODE, basis, changed, changed_since, data_of, in_project
 
 
-def config_of(project, *sets):
-    file = project / "workloads/taxi/workload.yaml"
-    return load_workload(file, sets=read_assignments(sets), root=project)
+def basis_of(*sets):
+    return plain(basis(taxi_workload(*sets)))
 
 
-def basis_of(project, *sets):
-    return plain(basis(config_of(project, *sets)))
-
-
-def test_what_decides_about_a_metric_is_named_by_its_key_and_the_rest_is_left_out(project):
-    before = basis_of(project)
+def test_what_decides_about_a_metric_is_named_by_its_key_and_the_rest_is_left_out():
+    before = basis_of()
     assert {"workloads/taxi/model.py", "workloads/taxi/preprocessing.py"} <= before[CODE].keys()
-    now = basis_of(project, "train.epochs=77", "description=x", "push.keep=3", "statistics.sample_rate=0.5")
+    now = basis_of("train.epochs=77", "description=x", "push.keep=3", "statistics.sample_rate=0.5")
     assert list(changed(before, now)) == ["statistics.sample_rate", "train.epochs"]
 
 
@@ -43,28 +39,28 @@ def test_the_data_is_what_the_first_nodes_read(tmp_path):
     assert data_of(history.new_run("taxi")) == ""
 
 
-def test_a_setting_that_an_earlier_release_did_not_have_has_not_changed_while_it_has_its_default(project):
-    before = basis_of(project)
+def test_a_setting_that_an_earlier_release_did_not_have_has_not_changed_while_it_has_its_default():
+    before = basis_of()
     del before["train"]["checkpoint"]["keep"], before["evaluate"]["serving"]["max_load_s"]
-    assert changed_since(before, config_of(project)) == []
-    assert changed_since(before, config_of(project, "train.checkpoint.keep=7")) == ["train.checkpoint.keep"]
+    assert changed_since(before, taxi_workload()) == []
+    assert changed_since(before, taxi_workload("train.checkpoint.keep=7")) == ["train.checkpoint.keep"]
 
 
-def test_a_hyperparameter_or_a_module_that_is_new_has_changed(project):
-    before = basis_of(project)
+def test_a_hyperparameter_or_a_module_that_is_new_has_changed():
+    before = basis_of()
     del before[CODE]["workloads/taxi/model.py"]
-    given = config_of(project, "train.hyperparameters.learning_rate=0.5")
+    given = taxi_workload("train.hyperparameters.learning_rate=0.5")
     assert changed_since(before, given) == [
         "code.workloads/taxi/model.py",
         "train.hyperparameters.learning_rate",
     ]
 
 
-def test_a_path_in_the_project_is_the_same_wherever_the_project_lies(project):
+def test_a_path_in_the_project_is_the_same_wherever_the_project_lies():
     schema = PROJECT_ROOT / "schemas/taxi.pbtxt"
     assert (in_project(str(schema)), in_project("/elsewhere/x")) == ("schemas/taxi.pbtxt", "/elsewhere/x")
-    before = basis_of(project)
-    config = config_of(project).model_copy(update={"schema_path": str(schema)})
+    before = basis_of()
+    config = taxi_workload().model_copy(update={"schema_path": str(schema)})
     assert basis(config)["schema"] == "schemas/taxi.pbtxt"
     of_earlier_release = {**before, "schema": str(schema)}
     assert changed_since(of_earlier_release, config) == []

@@ -5,8 +5,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from taxi_workload import taxi_workload
 
-from slipway.pipeline.config import BeamConfig, CloudConfig, load_workload, read_assignments
+from slipway.pipeline.config import BeamConfig, CloudConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring import beam_engine
 from slipway.pipeline.wiring.beam_engine import (
@@ -151,20 +152,18 @@ def test_dataflow_without_what_it_needs_is_refused(missing):
         check_cloud_engine(BeamConfig(runner="dataflow", options=options), CLOUD)
 
 
-def test_dataflow_runs_where_vertex_does_unless_told_otherwise(project):
+def test_dataflow_runs_where_vertex_does_unless_told_otherwise():
     sets = [
         "cloud.vertex={project: ours, region: europe-west4}",
         "beam={runner: dataflow, options: {region: us-east1}}",
     ]
-    config = load_workload(
-        project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-    )
+    config = taxi_workload(*sets)
     args = beam_args(config.beam, config.cloud)
     assert "--project=ours" in args
     assert [arg for arg in args if arg.startswith("--region")] == ["--region=us-east1"]
 
 
-def test_dataflow_works_as_the_account_and_with_the_key_of_the_tasks_unless_told_otherwise(project):
+def test_dataflow_works_as_the_account_and_with_the_key_of_the_tasks_unless_told_otherwise():
     key = "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"
 
     def args(options):
@@ -172,9 +171,7 @@ def test_dataflow_works_as_the_account_and_with_the_key_of_the_tasks_unless_told
             f"cloud.vertex={{service_account: a@p.iam.gserviceaccount.com, encryption_key: {key}}}",
             f"beam={{runner: dataflow, options: {options}}}",
         ]
-        config = load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-        )
+        config = taxi_workload(*sets)
         return beam_args(config.beam, config.cloud)
 
     assert {"--service_account_email=a@p.iam.gserviceaccount.com", f"--dataflow_kms_key={key}"} <= {*args({})}
@@ -214,11 +211,9 @@ def test_job_for_the_cloud_that_needs_this_machine_is_refused(runner, options, w
         ("beam.options={--parallelism: 4}", "beam.options"),
     ],
 )
-def test_wrong_key_in_the_workload_is_refused(project, setting, words):
+def test_wrong_key_in_the_workload_is_refused(setting, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
-        )
+        taxi_workload(setting)
 
 
 @pytest.mark.parametrize(
@@ -229,11 +224,10 @@ def test_wrong_key_in_the_workload_is_refused(project, setting, words):
         ("some_password", "give it to the engine through its environment instead"),
     ],
 )
-def test_secret_among_the_options_is_refused_and_not_repeated(project, name, remedy):
-    taxi = project / "workloads/taxi/workload.yaml"
+def test_secret_among_the_options_is_refused_and_not_repeated(name, remedy):
     for setting in (f"beam.options.{name}=hunter2", f"beam.options={{{name}: hunter2}}"):
         with pytest.raises(ConfigError, match=remedy) as refused:
-            load_workload(taxi, sets=read_assignments([setting]), root=project)
+            taxi_workload(setting)
         assert "hunter2" not in refused.value.message
     with pytest.raises(ConfigError, match=f"--{name} is a secret, .*{remedy}") as refused:
         check_engine([f"--{name}=hunter2"])

@@ -1,6 +1,7 @@
 """What of the workload reaches the gates."""
 
 import pytest
+from taxi_workload import taxi_workload
 
 from slipway.components.parameters import from_parameter
 from slipway.pipeline.config.evaluate import EvaluateConfig
@@ -13,10 +14,9 @@ from slipway.pipeline.wiring.gate_settings import (
 )
 
 
-def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
-    from slipway.pipeline.config import load_workload
+def test_gates_get_every_limit_of_the_workload_and_nothing_else():
 
-    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    config = taxi_workload()
     limits = from_parameter(data_gate_settings(config)["limits"])
     assert limits["max_label_score_drop"] == 0.1
     assert limits["freshness"] == {
@@ -58,7 +58,7 @@ def test_reference_models_are_fitted_to_each_output_by_its_own_task(project):
     assert settings["tasks"] == {"cost": "numbers", "tip": "classes"}
     assert settings["metrics"]["tip"] == {"tip/auc": "AUC", "tip/binary_accuracy": "BinaryAccuracy"}
     assert settings["means"] == {}
-    taxi = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    taxi = taxi_workload()
     assert reference_models_settings(taxi)["labels"] == {"": "big_tip"}
 
 
@@ -99,9 +99,8 @@ def test_names_of_classes_reach_the_gate_and_the_manifest(project, workload, gat
         (["ndcg"], "numbers"),
     ],
 )
-def test_one_metric_of_classes_tells_that_labels_are_classes(project, metrics, task):
-    from slipway.pipeline.config import load_workload
+def test_one_metric_of_classes_tells_that_labels_are_classes(metrics, task):
 
-    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    config = taxi_workload()
     judged = config.evaluate.model_copy(update={"metrics": metrics})
     assert tasks(config.model_copy(update={"evaluate": judged})) == {"": task}

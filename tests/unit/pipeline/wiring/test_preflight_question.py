@@ -1,4 +1,5 @@
 import pytest
+from taxi_workload import taxi_workload
 
 from slipway.components.parameters import from_parameter
 from slipway.pipeline.config import load_workload, read_assignments
@@ -39,12 +40,10 @@ def test_the_lengths_of_batches_are_asked_about_if_there_are_any(project):
     assert step_settings(config)["bucket_by_length"] == {"words": [64]}
 
 
-def test_where_the_input_is_kept_is_told_if_the_workload_says_it(project):
-    file = project / "workloads" / "taxi" / "workload.yaml"
-
+def test_where_the_input_is_kept_is_told_if_the_workload_says_it():
     def training(*given):
-        sets = read_assignments(["train.tpu=v5e-16", "train.backend=jax", *given])
-        return from_parameter(node_settings(load_workload(file, sets=sets, root=project))["training"])
+        config = taxi_workload("train.tpu=v5e-16", "train.backend=jax", *given)
+        return from_parameter(node_settings(config)["training"])
 
     assert "input_cache" not in training()  # so that nodes that ran before stay cached
     assert training("train.input.cache=file")["input_cache"] == "file"
@@ -52,14 +51,13 @@ def test_where_the_input_is_kept_is_told_if_the_workload_says_it(project):
     assert training("train.steps_per_execution=4")["steps_per_execution"] == 4
 
 
-def test_a_hyperparameter_that_only_the_search_gives_has_its_first_value(project):
-    file = project / "workloads" / "taxi" / "workload.yaml"
+def test_a_hyperparameter_that_only_the_search_gives_has_its_first_value():
     search = (
         "{hidden_units: {choices: [[64], [128]]}, dropout: {low: 0.1, high: 0.5}, "
         "learning_rate: {low: 1, high: 2}}"
     )
     sets = [f"tune={{search: {search}}}", "train.hyperparameters={learning_rate: 0.1}", "train.tpu=v5e-8"]
-    config = load_workload(file, sets=read_assignments(sets), root=project)
+    config = taxi_workload(*sets)
 
     values = {"hidden_units": [64], "dropout": 0.1, "learning_rate": 0.1}
     assert step_settings(config)["hyperparameters"] == values
@@ -94,20 +92,17 @@ def test_a_node_depends_on_all_packages_beside_its_compiler(tmp_path, monkeypatc
         (["train.early_stopping.patience=2", "cloud.root=gs://bucket/pipelines"], False),
     ],
 )
-def test_the_best_epoch_is_kept_nowhere_without_a_folder(project, sets, is_nowhere):
-    file = project / "workloads" / "taxi" / "workload.yaml"
-    config = load_workload(file, sets=read_assignments(["train.tpu=v5e-8", *sets]), root=project)
+def test_the_best_epoch_is_kept_nowhere_without_a_folder(sets, is_nowhere):
+    config = taxi_workload("train.tpu=v5e-8", *sets)
 
     assert preflight_question.has_best_nowhere(config) == is_nowhere
     assert ("has_best_nowhere" in from_parameter(node_settings(config)["training"])) == is_nowhere
 
 
-def test_trials_of_a_search_that_want_the_best_epoch_are_known_whatever_folder_there_is(project):
-    file = project / "workloads" / "taxi" / "workload.yaml"
+def test_trials_of_a_search_that_want_the_best_epoch_are_known_whatever_folder_there_is():
     tune = "tune={search: {learning_rate: {choices: [0.1, 0.01]}}, metric: val_loss, goal: min, trials: 2}"
     best = ["train.early_stopping.patience=2", "train.checkpoint.folder=gs://bucket/checkpoints"]
     for sets, expected in (([tune, *best], True), ([tune], False), (best, False)):
-        sets = read_assignments(["train.tpu=v5e-16", "train.backend=jax", *sets])
-        config = load_workload(file, sets=sets, root=project)
+        config = taxi_workload("train.tpu=v5e-16", "train.backend=jax", *sets)
         assert preflight_question.has_best_of_trials(config) == expected
         assert ("has_best_of_trials" in from_parameter(node_settings(config)["training"])) == expected

@@ -1,8 +1,7 @@
 """Where a workload's versions are, who may be trusted to have made them, and what is written beside them."""
 
-from pathlib import Path
-
 import pytest
+from taxi_workload import taxi_workload
 
 from slipway.components.pusher.signing_keys import SigningSettings
 from slipway.pipeline.config import load_workload, read_assignments
@@ -17,39 +16,31 @@ from slipway.pipeline.wiring.pushed_versions import (
     trusted_versions,
 )
 
-ROOT = Path(__file__).resolve().parents[4]
-TAXI = Path("workloads/taxi/workload.yaml")
 ENDPOINT = "push.endpoint={name: taxi, container: image}"
 IN_BUCKET = "push.destination=gs://bucket/taxi"
 
 
 def test_endpoint_is_in_the_project_and_region_of_the_cloud():
     place = "cloud.vertex={project: p, region: europe-west4}"
-    config = load_workload(TAXI, sets=read_assignments([ENDPOINT, IN_BUCKET, place]), root=ROOT)
-    settings = endpoint_settings(config)
+    settings = endpoint_settings(taxi_workload(ENDPOINT, IN_BUCKET, place))
     assert (settings.endpoint, settings.traffic) == ("projects/p/locations/europe-west4/endpoints/taxi", 100)
     assert settings.url == "https://europe-west4-aiplatform.googleapis.com"
     assert settings.encryption_key == ""
     key = "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"
-    sets = [ENDPOINT, IN_BUCKET, place, f"cloud.vertex.encryption_key={key}"]
-    config = load_workload(TAXI, sets=read_assignments(sets), root=ROOT)
+    config = taxi_workload(ENDPOINT, IN_BUCKET, place, f"cloud.vertex.encryption_key={key}")
     assert endpoint_settings(config).encryption_key == key, "which is for everything that a run stores"
-    assert endpoint_settings(load_workload(TAXI, root=ROOT)) is None
-
-
-def workload(*sets, name="taxi"):
-    return load_workload(Path(f"workloads/{name}/workload.yaml"), sets=read_assignments([*sets]), root=ROOT)
+    assert endpoint_settings(taxi_workload()) is None
 
 
 def test_versions_are_where_the_workload_says_or_below_the_output(tmp_path):
-    assert serving_base(workload(), tmp_path) == f"{tmp_path}/serving/taxi"
-    assert serving_base(workload(IN_BUCKET), tmp_path) == "gs://bucket/taxi"
+    assert serving_base(taxi_workload(), tmp_path) == f"{tmp_path}/serving/taxi"
+    assert serving_base(taxi_workload(IN_BUCKET), tmp_path) == "gs://bucket/taxi"
 
 
 def test_versions_are_signed_with_the_key_of_the_workload_or_not_at_all(key_files):
     private, public = key_files()
-    assert (signing_settings(workload()), signing_key(workload())) == (None, None)
-    config = workload(f"push.sign={{key: {private}}}")
+    assert (signing_settings(taxi_workload()), signing_key(taxi_workload())) == (None, None)
+    config = taxi_workload(f"push.sign={{key: {private}}}")
     assert signing_settings(config) == SigningSettings(key=str(private))
     assert trust_in(str(public)).key.fingerprint == signing_key(config).public.fingerprint
 
@@ -57,11 +48,11 @@ def test_versions_are_signed_with_the_key_of_the_workload_or_not_at_all(key_file
 def test_key_given_by_hand_comes_before_that_of_the_workload(key_files):
     _, own = key_files("own")
     _, other = key_files("other")
-    config = workload(f"push.verify_key={own}")
-    assert trusted_versions(workload()) is None
+    config = taxi_workload(f"push.verify_key={own}")
+    assert trusted_versions(taxi_workload()) is None
     assert trusted_versions(config) == trust_in(str(own), "taxi")
     assert trusted_versions(config, other) == trust_in(str(other), "taxi")
-    assert trusted_versions(workload(), other) == trust_in(str(other), "taxi")
+    assert trusted_versions(taxi_workload(), other) == trust_in(str(other), "taxi")
 
 
 def test_key_that_is_none_is_wrong_usage(tmp_path):
@@ -72,10 +63,10 @@ def test_key_that_is_none_is_wrong_usage(tmp_path):
 
 
 def test_manifest_tells_of_a_workload_what_its_card_needs():
-    assert about_model(workload()) == {
+    assert about_model(taxi_workload()) == {
         "workload": "taxi",
-        "description": workload().description,
-        "source": workload().data.source,
+        "description": taxi_workload().description,
+        "source": taxi_workload().data.source,
         "label": "tips",
         "model": "workloads.taxi.model.build_model",
         "preprocessing_fn": "workloads.taxi.preprocessing.preprocessing_fn",
@@ -91,8 +82,10 @@ def test_manifest_tells_of_a_workload_what_its_card_needs():
         ("fares", [], None),  # of two outputs
     ],
 )
-def test_task_of_the_hub_is_told_where_there_is_one(name, sets, task):
-    assert about_model(workload(*sets, name=name)).get("task") == task
+def test_task_of_the_hub_is_told_where_there_is_one(project, name, sets, task):
+    file = project / f"workloads/{name}/workload.yaml"
+    config = load_workload(file, sets=read_assignments(sets), root=project)
+    assert about_model(config).get("task") == task
 
 
 @pytest.mark.parametrize(
@@ -105,7 +98,7 @@ def test_task_of_the_hub_is_told_where_there_is_one(name, sets, task):
     ],
 )
 def test_task_follows_from_the_metrics_and_the_input(metrics, images, task):
-    config = workload()
+    config = taxi_workload()
     evaluate = config.evaluate.model_copy(update={"metrics": metrics})
     train = config.train.model_copy(update={"images": images})
     changed = config.model_copy(update={"evaluate": evaluate, "train": train})

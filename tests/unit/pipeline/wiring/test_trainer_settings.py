@@ -4,8 +4,8 @@ import hashlib
 from types import SimpleNamespace
 
 import pytest
+from taxi_workload import taxi_workload
 
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.train import PretrainedConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring import trainer_settings
@@ -51,7 +51,5 @@ def test_file_that_is_gone_or_another_is_refused(settings, tmp_path):
         (("transform.classes=['no', 'yes']", "train.class_weights={'yes': 3}"), {"1": 3.0}),
     ],
 )
-def test_names_of_classes_become_their_codes(project, sets, expected):
-    file = project / "workloads/taxi/workload.yaml"
-    config = load_workload(file, sets=read_assignments(sets), root=project)
-    assert class_weights(config) == expected
+def test_names_of_classes_become_their_codes(sets, expected):
+    assert class_weights(taxi_workload(*sets)) == expected

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
+from taxi_workload import taxi_workload
 
 from slipway.components.ingest.spans import span_number
 from slipway.pipeline.cloud import scheduled_span
 from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_id, dag_text, not_replaced
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.graph import Graph, Node
 
@@ -32,13 +32,11 @@ GRAPH = Graph(
 
 
 @pytest.fixture
-def text(project):
+def text():
     """Makes the file."""
 
     def make(*sets, workload=("workloads/taxi/workload.yaml",), place=PLACE):
-        config = load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-        )
+        config = taxi_workload(*sets)
         return dag_text(GRAPH, config, name=dag_id(config, None), workload=workload, place=place)
 
     return make
@@ -204,9 +202,9 @@ def test_run_of_a_moment_by_hand_is_begun_again_at_another_of_its_day_as_no_back
     assert "backfill" in again(context | {"dag_run": SimpleNamespace(run_type="backfill")})
 
 
-def test_run_whose_data_is_late_is_begun_again_as_often_as_ingest_is_tried(text, project):
+def test_run_whose_data_is_late_is_begun_again_as_often_as_ingest_is_tried(text):
     ingest = Node("Ingest", "Ingest", (), retries=24, backoff_s=300, timeout_s=60)
-    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    config = taxi_workload()
     made = dag_text(Graph("taxi", (ingest,)), config, name="taxi", workload=("w.yaml",), place=PLACE)
     [begin] = [node for node in ast.walk(ast.parse(made)) if is_call_of(node, "Begin")]
     given = {word.arg: ast.unparse(word.value) for word in begin.keywords}
@@ -252,6 +250,6 @@ def test_file_that_somebody_else_wrote_is_not_replaced(there):
     assert not_replaced(there, PROD) == "was not written by `cloud_runner.py airflow`"
 
 
-def test_profile_is_part_of_the_dag_s_name(project):
-    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+def test_profile_is_part_of_the_dag_s_name():
+    config = taxi_workload()
     assert (dag_id(config, None), dag_id(config, "prod")) == ("taxi", "taxi-prod")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 import yaml
+from taxi_workload import taxi_workload
 
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
 from slipway.pipeline.cloud.services.kubeflow_job import (
@@ -15,7 +16,6 @@ from slipway.pipeline.cloud.services.kubeflow_job import (
     kubeflow_job,
     kubeflow_package,
 )
-from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
@@ -27,16 +27,6 @@ def job(project):
     return json.loads((project / "tests/data/cloud/taxi.json").read_text())
 
 
-@pytest.fixture
-def config(project):
-    def load(*sets):
-        return load_workload(
-            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
-        )
-
-    return load
-
-
 def with_pattern(job, pattern):
     parameters = tasks_of(job["pipelineSpec"])["Ingest"]["inputs"]["parameters"]
     text = json.dumps({"splits": [{"name": "all", "pattern": pattern}]})
@@ -46,9 +36,9 @@ def with_pattern(job, pattern):
     return job
 
 
-def test_resolvers_are_gone_with_what_took_their_outputs(job, config):
+def test_resolvers_are_gone_with_what_took_their_outputs(job):
     before = copy.deepcopy(job)
-    spec = kubeflow_job(job, config("cloud.kubeflow.without_baseline=true"))["pipelineSpec"]
+    spec = kubeflow_job(job, taxi_workload("cloud.kubeflow.without_baseline=true"))["pipelineSpec"]
     assert job == before
     finders = ("Baseline", "Reference")
     gone = {f"{name}-{found}" for name in finders for found in ("model-blessing-resolver", "model-resolver")}
@@ -60,18 +50,18 @@ def test_resolvers_are_gone_with_what_took_their_outputs(job, config):
     assert "lifecycle" not in executor_of(spec, "Ingest")["container"]
 
 
-def test_input_of_the_pipelines_own_has_no_producer(job, config):
+def test_input_of_the_pipelines_own_has_no_producer(job):
     inputs = tasks_of(job["pipelineSpec"])["Evaluator"]["inputs"]["artifacts"]
     inputs["given"] = {"componentInputArtifact": "given"}
-    spec = kubeflow_job(job, config())["pipelineSpec"]
+    spec = kubeflow_job(job, taxi_workload())["pipelineSpec"]
     args = executor_of(spec, "Evaluator")["container"]["args"]
     [producers] = [word for word in args if word.startswith("--producers=")]
     assert "model=Trainer" in producers
     assert "given" not in producers
 
 
-def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(job, config):
-    spec = kubeflow_job(job, config())["pipelineSpec"]
+def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(job):
+    spec = kubeflow_job(job, taxi_workload())["pipelineSpec"]
     resolvers = [name for name in tasks_of(spec) if "resolver" in executor_of(job["pipelineSpec"], name)]
     copied = {}
     for name in resolvers:
@@ -105,13 +95,13 @@ def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(jo
     assert "baseline_model" in parsed.root.dag.tasks["Evaluator"].inputs.artifacts
 
 
-def test_look_up_has_resources_and_limits_its_own_or_its_node_s(job, config):
+def test_look_up_has_resources_and_limits_its_own_or_its_node_s(job):
     sets = (
         "cloud.tasks={Baseline: {cpu: 1}, Baseline-model-resolver: {cpu: 2}}",
         "cloud.resources={memory_gb: 8, accelerator: nvidia.com/gpu}",
         "nodes={Reference: {retries: 2, timeout_s: 60}}",
     )
-    spec = kubeflow_job(job, config(*sets))["pipelineSpec"]
+    spec = kubeflow_job(job, taxi_workload(*sets))["pipelineSpec"]
 
     def resources(name):
         return executor_of(spec, name)["container"]["resources"]
@@ -125,11 +115,11 @@ def test_look_up_has_resources_and_limits_its_own_or_its_node_s(job, config):
     assert command[:3] == ["timeout", "--kill-after=10", "60"]
 
 
-def test_scheduled_day_reaches_ingest_through_the_task_that_an_exit_handler_waits_for(job, config):
+def test_scheduled_day_reaches_ingest_through_the_task_that_an_exit_handler_waits_for(job):
     spec = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")["pipelineSpec"]
     spec["components"]["tfx-dag"] = {"dag": spec["root"]["dag"]}
     spec["root"]["dag"] = {"tasks": {"tfx-dag": {"componentRef": {"name": "tfx-dag"}}}}
-    asked = config(BY_DAY, "cloud.schedule={lag_days: 2}")
+    asked = taxi_workload(BY_DAY, "cloud.schedule={lag_days: 2}")
     made = kubeflow_job(job, asked, when=asked.cloud.schedule)
     label = "scheduledworkflows.kubeflow.org/workflowEpoch"
     assert made["runtimeConfig"]["parameterValues"] == {"scheduled_at": f"{{{{workflow.labels.{label}}}}}"}
@@ -148,16 +138,16 @@ def test_scheduled_day_reaches_ingest_through_the_task_that_an_exit_handler_wait
     assert wrapper["inputs"]["parameters"] == {"scheduled_at": asked_of}
 
 
-def test_parameter_of_ones_own_is_not_taken_for_the_scheduled_time(job, config):
+def test_parameter_of_ones_own_is_not_taken_for_the_scheduled_time(job):
     job = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")
     job["pipelineSpec"]["root"]["inputDefinitions"] = {"parameters": {"scheduled_at": {}}}
-    asked = config(BY_DAY, "cloud.schedule={lag_days: 2}", "cloud.parameters.scheduled_at=noon")
+    asked = taxi_workload(BY_DAY, "cloud.schedule={lag_days: 2}", "cloud.parameters.scheduled_at=noon")
     with pytest.raises(ConfigError, match="a runtime parameter scheduled_at of its own") as refused:
         kubeflow_job(job, asked, when=asked.cloud.schedule)
     assert refused.value.hint == "rename the parameter"
 
 
-def test_scheduled_time_reaches_each_of_several_sources(job, config):
+def test_scheduled_time_reaches_each_of_several_sources(job):
     spec = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")["pipelineSpec"]
     task, component = (
         copy.deepcopy(each) for each in (tasks_of(spec)["Ingest"], component_of(spec, "Ingest"))
@@ -166,23 +156,23 @@ def test_scheduled_time_reaches_each_of_several_sources(job, config):
     executors["second"] = copy.deepcopy(executors[component["executorLabel"]])
     spec["components"]["second"] = {**component, "executorLabel": "second"}
     tasks_of(spec)["Second"] = {**task, "componentRef": {"name": "second"}, "taskInfo": {"name": "Second"}}
-    asked = config(BY_DAY, "cloud.schedule={lag_days: 2}")
+    asked = taxi_workload(BY_DAY, "cloud.schedule={lag_days: 2}")
     made = kubeflow_job(job, asked, when=asked.cloud.schedule)["pipelineSpec"]
     for name in ("Ingest", "Second"):
         given = tasks_of(made)[name]["inputs"]["parameters"]["scheduled_at"]
         assert given == {"componentInputParameter": "scheduled_at"}
 
 
-def test_run_that_starts_now_gets_the_time_that_argo_would_fill_in(job, config):
-    asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
+def test_run_that_starts_now_gets_the_time_that_argo_would_fill_in(job):
+    asked = taxi_workload("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
     made = kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
     values = {**made["runtimeConfig"]["parameterValues"], "own": "x", "rate": 0.1}
     filled = fill_scheduled_time(values, datetime(2027, 1, 31, 3, tzinfo=UTC))
     assert filled == {"scheduled_at": "1801364400", "own": "x", "rate": 0.1}
 
 
-def test_package_is_yaml_of_the_pipeline_with_the_values_as_defaults(job, config):
-    asked = config(BY_DAY, "cloud.schedule={lag_days: 0}")
+def test_package_is_yaml_of_the_pipeline_with_the_values_as_defaults(job):
+    asked = taxi_workload(BY_DAY, "cloud.schedule={lag_days: 0}")
     made = kubeflow_job(with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), asked, when=asked.cloud.schedule)
     text = kubeflow_package(made)
     read = yaml.safe_load(text)
@@ -198,10 +188,10 @@ def test_package_is_yaml_of_the_pipeline_with_the_values_as_defaults(job, config
     assert 'schemaVersion: "2.1.0"' in text, "a text for every reader of YAML"
 
 
-def test_look_up_runs_in_the_image_of_a_task_of_ours(job, config):
+def test_look_up_runs_in_the_image_of_a_task_of_ours(job):
     first, *_ = [name for name, _ in container_tasks(job["pipelineSpec"])]
     executor_of(job["pipelineSpec"], first)["container"].update(image="another:1", command=["python"])
-    spec = kubeflow_job(job, config())["pipelineSpec"]
+    spec = kubeflow_job(job, taxi_workload())["pipelineSpec"]
     looked_up = executor_of(spec, "Baseline-model-resolver")["container"]
     assert looked_up["image"] == "registry/slipway:1.0"
 
@@ -214,19 +204,19 @@ def test_look_up_runs_in_the_image_of_a_task_of_ours(job, config):
         ("data.source=gs://b/{SPAN:3}.csv", "7", "{SPAN:3}.csv", "007.csv"),
     ],
 )
-def test_span_that_is_named_stands_in_the_pattern(job, config, source, span, pattern, expected):
-    made = kubeflow_job(with_pattern(job, pattern), config(source, f"data.span={span}"))
+def test_span_that_is_named_stands_in_the_pattern(job, source, span, pattern, expected):
+    made = kubeflow_job(with_pattern(job, pattern), taxi_workload(source, f"data.span={span}"))
     given = tasks_of(made["pipelineSpec"])["Ingest"]["inputs"]["parameters"]
     assert json.loads(given["input_config"]["runtimeValue"]["constant"])["splits"][0]["pattern"] == expected
     assert "range_config" not in given
     assert made["runtimeConfig"]["parameterValues"] == {}
 
 
-def test_data_outside_the_image_is_never_cached_since_the_service_does_not_look_at_it(job, config):
+def test_data_outside_the_image_is_never_cached_since_the_service_does_not_look_at_it(job):
     cached = ("cloud.cache=true", "cloud.image=r/i:1")
 
     def caching(job):
-        return tasks_of(kubeflow_job(job, config(*cached))["pipelineSpec"])["Ingest"]["cachingOptions"]
+        return tasks_of(kubeflow_job(job, taxi_workload(*cached))["pipelineSpec"])["Ingest"]["cachingOptions"]
 
     tasks_of(job["pipelineSpec"])["Ingest"]["cachingOptions"] = {"enableCache": True}
     assert caching(job) == {"enableCache": True}, "the image's name is its content's"
@@ -243,8 +233,8 @@ def test_data_outside_the_image_is_never_cached_since_the_service_does_not_look_
         ("{lag_days: 0, time_zone: Europe/Berlin}", "Europe/Berlin cannot be that of a schedule"),
     ],
 )
-def test_span_that_only_a_driver_would_find_is_refused(job, config, when, words):
-    asked = config(BY_DAY, f"cloud.schedule={when or {}}")
+def test_span_that_only_a_driver_would_find_is_refused(job, when, words):
+    asked = taxi_workload(BY_DAY, f"cloud.schedule={when or {}}")
     with pytest.raises(ConfigError, match=words):
         kubeflow_job(
             with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), asked, when=asked.cloud.schedule if when else None
@@ -255,33 +245,33 @@ def test_span_that_only_a_driver_would_find_is_refused(job, config, when, words)
     ("sets", "key"),
     [(("beam.runner=flink",), r"beam\.runner"), (("train.device=tpu", "train.tpu=v5e-8"), r"train\.device")],
 )
-def test_other_machines_would_not_find_the_artifacts(job, config, sets, key):
+def test_other_machines_would_not_find_the_artifacts(job, sets, key):
     with pytest.raises(ConfigError, match=rf"{key}: on Kubeflow Pipelines .* in its container"):
-        kubeflow_job(job, config(*sets))
+        kubeflow_job(job, taxi_workload(*sets))
 
 
 @pytest.mark.parametrize("text", ["a {{workflow.name}} b", '{"m": "{{=1+1}}"}', "{{ inputs.parameters.x }}"])
-def test_text_that_argo_would_fill_in_is_refused(job, config, text):
+def test_text_that_argo_would_fill_in_is_refused(job, text):
     parameters = tasks_of(job["pipelineSpec"])["Trainer"]["inputs"]["parameters"]
     parameters["custom_config"] = {"runtimeValue": {"constant": text}}
     with pytest.raises(ConfigError, match=r"Trainer\.custom_config contains \{\{.*\}\}, which Argo"):
-        kubeflow_job(job, config())
+        kubeflow_job(job, taxi_workload())
 
 
 @pytest.mark.parametrize(
     "text", ['{"a": {"b": {}}}', "{{ alone", "{{$}}", "Answer {{question}}: {{user.name}}"]
 )
-def test_braces_that_argo_leaves_as_they_are_pass(job, config, text):
+def test_braces_that_argo_leaves_as_they_are_pass(job, text):
     parameters = tasks_of(job["pipelineSpec"])["Trainer"]["inputs"]["parameters"]
     parameters["custom_config"] = {"runtimeValue": {"constant": text}}
-    assert kubeflow_job(job, config())
+    assert kubeflow_job(job, taxi_workload())
 
 
-def test_version_is_refused(job, config):
+def test_version_is_refused(job):
     with pytest.raises(ConfigError, match=r"cannot resolve \{VERSION\}"):
         kubeflow_job(
             with_pattern(job, "{SPAN}-{VERSION}.csv"),
-            config("data.source=gs://b/{SPAN}-{VERSION}.csv", "data.span=1"),
+            taxi_workload("data.source=gs://b/{SPAN}-{VERSION}.csv", "data.span=1"),
         )
 
 
@@ -316,12 +306,12 @@ def test_more_runs_at_once_than_the_backend_starts_are_refused():
     assert caught.value.hint == "--set cloud.schedule.max_concurrent_runs=10"
 
 
-def test_tasks_get_the_variables_and_secrets_that_the_workload_names(job, config):
+def test_tasks_get_the_variables_and_secrets_that_the_workload_names(job):
     sets = (
         "cloud.kubeflow.variables={AWS_ENDPOINT_URL: 'http://store:9000', AWS_ALLOW_HTTP: 'true'}",
         "cloud.kubeflow.secrets={keys: {AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key}}",
     )
-    made = kubeflow_job(job, config(*sets))
+    made = kubeflow_job(job, taxi_workload(*sets))
     containers = dict(container_tasks(made["pipelineSpec"]))
     assert {"Baseline-model-resolver", "Ingest", "Pusher"} < containers.keys()
     for container in containers.values():
@@ -349,7 +339,7 @@ def test_tasks_get_the_variables_and_secrets_that_the_workload_names(job, config
     json_format.ParseDict(platform, types.PlatformSpec())
 
 
-def test_without_any_the_pipeline_is_alone_in_its_file(job, config):
-    made = kubeflow_job(job, config())
+def test_without_any_the_pipeline_is_alone_in_its_file(job):
+    made = kubeflow_job(job, taxi_workload())
     assert "platformSpec" not in made
     assert len(list(yaml.safe_load_all(kubeflow_package(made)))) == 1
