@@ -18,11 +18,11 @@ import h5py
 import numpy as np
 import psutil
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import TrainingProcess, launch
 from slipway.components.trainer.result import TrainingPreemptedError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
@@ -91,13 +91,10 @@ def job_in(tmp_path):
                 example.features.feature["y"].float_list.value.append(2 * x)
                 writer.write(example.SerializeToString())
     (tmp_path / "tiny_model.py").write_text(textwrap.dedent(MODEL))
-    return TrainingJob(
+    return small_job(
         train_files=tuple(files),
         eval_files=tuple(files),
-        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
-        label="y",
         model="tiny_model.build_model",
-        hyperparameters={},
         batch_size=16,
         epochs=4,
         seed=3,

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_job import small_job
 from warm_jax import warm_jax
 
 from slipway.components.event_lines import read_event
 from slipway.components.python_process import ForkedProcess
 from slipway.components.trainer import launch
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import TrainingProcess
 from slipway.components.trainer.settings.compute import ComputeSettings
 
@@ -59,13 +59,11 @@ def job(tmp_path):
                 example.features.feature["y"].float_list.value.append(x.sum())
                 writer.write(example.SerializeToString())
     (tmp_path / "tiny_model.py").write_text(textwrap.dedent(MODEL))
-    return TrainingJob(
+    return small_job(
         train_files=tuple(files),
         eval_files=tuple(files),
         features=(Feature(name="x", dtype="float32", shape=(16,)), Feature(name="y", dtype="float32")),
-        label="y",
         model="tiny_model.build_model",
-        hyperparameters={},
         batch_size=48,
         epochs=4,
         seed=3,

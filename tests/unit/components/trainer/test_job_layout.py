@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from small_job import small_job
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.job import TrainingJob
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,18 +30,8 @@ def files_of(folder, rows):
 
 
 def job_of(folder, **changes):
-    return TrainingJob(
-        train_files=("train",),
-        eval_files=(),
-        features=tuple(Feature(name=name, dtype="float32") for name in ("x", "y", "w")),
-        model="my.build_model",
-        hyperparameters={},
-        batch_size=1,
-        epochs=1,
-        seed=1,
-        output_dir=str(folder),
-        **{"label": "y", "weight": "w", **changes},
-    )
+    features = tuple(Feature(name=name, dtype="float32") for name in ("x", "y", "w"))
+    return small_job(features=features, output_dir=str(folder), **{"weight": "w", **changes})
 
 
 def test_some_rows_are_spread_over_all_files(tmp_path):
