@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
 import pytest
+from small_workload import small_workload
 
 from slipway.components import store_waits
 from slipway.components.errors import ComponentError
@@ -30,7 +31,6 @@ from slipway.components.pusher.version_files import Extras
 from slipway.components.pusher.version_store import UntrustedError, version_store_at
 from slipway.pipeline.commands.verify import Verified, verify
 from slipway.pipeline.commands.versions import rollback
-from slipway.pipeline.config import WorkloadConfig
 
 pytestmark = [
     pytest.mark.slow,
@@ -583,15 +583,7 @@ def test_objects_that_stand_for_folders_are_no_files_of_a_version_or_an_artifact
 
 
 def test_rollback_in_a_bucket_makes_the_earlier_model_the_newest(model, base, tmp_path):
-    config = WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "y"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "push": {"destination": base},
-        }
-    )
+    config = small_workload(push={"destination": base})
     first = publish_to_bucket(model, base=base, provenance={"workload": "toy"}).version
     (model / "saved_model.pb").write_bytes(b"worse")
     second = publish_to_bucket(model, base=base, provenance={"workload": "toy"}).version

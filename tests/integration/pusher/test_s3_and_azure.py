@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from small_workload import small_workload
 
 from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
@@ -20,7 +21,6 @@ from slipway.components.pusher.stored_folder import EMPTY_CRC32C, TakenError, cr
 from slipway.components.pusher.version_store import version_store_at
 from slipway.pipeline.commands.verify import Verified, verify
 from slipway.pipeline.commands.versions import rollback
-from slipway.pipeline.config import WorkloadConfig
 
 pytestmark = pytest.mark.slow
 S3_ONLY = pytest.mark.parametrize("object_server", ["s3"], indirect=True)
@@ -58,15 +58,7 @@ def test_versions_are_pushed_verified_fetched_rolled_back_and_thinned_out(model,
     assert push(model, base=base, provenance={"workload": "toy"}) == type(first)(first.version, base, True)
     (model / "saved_model.pb").write_bytes(b"worse")
     second = push(model, base=base, provenance={"workload": "toy"})
-    config = WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "y"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "push": {"destination": base},
-        }
-    )
+    config = small_workload(push={"destination": base})
     third = rollback(config, tmp_path / "output", to=None).published
     numbers = [each.version for each in (first, second, third)]
     store = version_store_at(base)

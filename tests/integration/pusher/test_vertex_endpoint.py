@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler
 
 import loopback
 import pytest
+from small_workload import small_workload
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
@@ -22,7 +23,6 @@ from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 from slipway.components.pusher.versions import Published
 from slipway.components.pusher.vertex_endpoint import VertexEndpoint
 from slipway.pipeline.commands.versions import rollback
-from slipway.pipeline.config import WorkloadConfig
 
 pytestmark = [
     pytest.mark.slow,
@@ -542,15 +542,10 @@ def test_run_that_could_not_deploy_is_refused_before_anything_runs(local_runner,
 
 
 def test_rollback_deploys_the_version_that_it_publishes(service, model, base, tmp_path):
-    config = WorkloadConfig.model_validate(
-        {
-            "name": "taxi",
-            "data": {"source": "x.csv", "label": "y"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "push": {"destination": base, "endpoint": {"name": "taxi", "container": "image"}},
-            "cloud": {"vertex": {"project": "p", "region": "europe-west4", "endpoint": service.address}},
-        }
+    config = small_workload(
+        name="taxi",
+        push={"destination": base, "endpoint": {"name": "taxi", "container": "image"}},
+        cloud={"vertex": {"project": "p", "region": "europe-west4", "endpoint": service.address}},
     )
     publish_to_bucket(model, base=base, provenance={"workload": "taxi"})
     (model / "saved_model.pb").write_bytes(b"worse")

@@ -4,12 +4,12 @@ import gzip
 import json
 
 import pytest
+from small_workload import small_workload
 
 from fuzzing.prediction_logs import example, prediction_log
 from slipway.components.ingest.tfrecord import frame
 from slipway.pipeline.commands.compare_versions import compare
 from slipway.pipeline.commands.watch import late_labels
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 
 pytestmark = pytest.mark.slow
@@ -21,15 +21,7 @@ SIGNATURES = {
 
 @pytest.fixture
 def config():
-    return WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "tips"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "evaluate": {"metrics": ["binary_accuracy", "mean_absolute_error"]},
-        }
-    )
+    return small_workload(evaluate={"metrics": ["binary_accuracy", "mean_absolute_error"]})
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from small_workload import small_workload
 
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.pipeline.commands.predict import predict
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.request_log import RequestLogConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.run_id import parts_of
@@ -24,14 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def config():
-    return WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "tips"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-        }
-    )
+    return small_workload()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from small_workload import small_workload
 
 from slipway.components.pusher import version_store
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key
@@ -13,7 +14,6 @@ from slipway.components.serving.live_model import LiveModel
 from slipway.pipeline.commands.compare_versions import compare
 from slipway.pipeline.commands.predict import predict
 from slipway.pipeline.commands.serve import serve
-from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.wiring.pushed_versions import trusted_versions
 
@@ -23,15 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def config(key_files):
     """The workload, which takes versions of its key only."""
-    return WorkloadConfig.model_validate(
-        {
-            "name": "toy",
-            "data": {"source": "x.csv", "label": "tips"},
-            "transform": {"preprocessing_fn": "w.f.g"},
-            "train": {"model": "w.m.b"},
-            "push": {"verify_key": str(key_files()[1])},
-        }
-    )
+    return small_workload(push={"verify_key": str(key_files()[1])})
 
 
 @pytest.fixture
