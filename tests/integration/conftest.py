@@ -99,6 +99,25 @@ def account_key():
     )
 
 
+@pytest.fixture
+def log_in(account_key, tmp_path, monkeypatch):
+    """Logs this process in to Google Cloud, as an account whose tokens come from an address."""
+
+    def call(address, *, project="p"):
+        account = {
+            "type": "service_account",
+            "project_id": project,
+            "private_key_id": "k",
+            "private_key": account_key.decode(),
+            "client_email": f"a@{project}.iam.gserviceaccount.com",
+            "token_uri": f"{address}/token",
+        }
+        (tmp_path / "account.json").write_text(json.dumps(account), encoding="utf-8")
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+
+    return call
+
+
 @pytest.fixture(scope="session")
 def s3_server():
     with s3() as server:

@@ -11,12 +11,11 @@ of it where a part was asked for), "page" (a sign-in page).
 import contextlib
 import hashlib
 import json
-import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from loopback import Server
+import loopback
 
 TOKEN = "hf_token-of-the-tests"  # noqa: S105
 PAGE_ENTRIES = 2
@@ -212,16 +211,8 @@ class Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def running_hub():
     """Provide a Hub that answers, on two free ports: the API's and that of large files."""
-    hub, servers = Hub(), []
-    try:
-        for has_files in (False, True):
-            server = Server(("127.0.0.1", 0), Handler)
-            server.hub, server.has_files = hub, has_files
-            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-            servers.append(server)
-        hub.address, hub.files_address = (f"http://127.0.0.1:{each.server_address[1]}" for each in servers)
+    hub, servers = Hub(), [loopback.Server(("127.0.0.1", 0), Handler) for _ in range(2)]
+    for server, has_files in zip(servers, (False, True), strict=True):
+        server.hub, server.has_files = hub, has_files
+    with loopback.running(servers[0]) as hub.address, loopback.running(servers[1]) as hub.files_address:
         yield hub
-    finally:
-        for server in servers:
-            server.shutdown()
-            server.server_close()

@@ -2,11 +2,10 @@
 
 import contextlib
 import json
-import threading
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from loopback import Server
+import loopback
 
 
 class Collector:
@@ -153,11 +152,5 @@ def served(double):
         def log_message(self, *_):
             pass
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        double.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        try:
-            yield double
-        finally:
-            server.shutdown()
+    with loopback.running(loopback.Server(("127.0.0.1", 0), Handler)) as double.address:
+        yield double

@@ -13,9 +13,10 @@ import re
 import shutil
 import subprocess
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
+import loopback
 import pytest
 import requests
 from cryptography import x509
@@ -70,24 +71,15 @@ def token_server(tmp_path_factory):
     """The tokens, and the address that gives them."""
     tokens = Tokens(tmp_path_factory.mktemp("tokens"))
 
-    class Answers(BaseHTTPRequestHandler):
+    class Answers(loopback.JsonAnswers, BaseHTTPRequestHandler):
         def do_GET(self):
             [scope] = parse_qs(urlsplit(self.path).query).get("scope", [None])
             login = (self.headers["Authorization"] or "").removeprefix("Basic ")
             given = tokens.give(scope, tuple(base64.b64decode(login).decode().split(":")))
-            self.send_response(200 if given else 401)
-            self.end_headers()
-            self.wfile.write(json.dumps({"token": given} if given else {"details": "denied"}).encode())
+            self.answer(*(200, {"token": given}) if given else (401, {"details": "denied"}))
 
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield tokens, f"http://127.0.0.1:{server.server_port}/token"
-        server.shutdown()
-        thread.join()
+    with loopback.running(loopback.Server(("127.0.0.1", 0), Answers)) as address:
+        yield tokens, f"{address}/token"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ class Service(loopback.Server):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(loopback.JsonAnswers, BaseHTTPRequestHandler):
     def do_POST(self):
         job = self.rfile.read(int(self.headers["Content-Length"])).decode()
         try:
@@ -35,14 +35,3 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.answer(200, {"currentState": "JOB_STATE_DONE"})
-
-    def answer(self, code, body):
-        data = json.dumps(body).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args):
-        pass

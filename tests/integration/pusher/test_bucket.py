@@ -9,9 +9,10 @@ import signal
 import threading
 import time
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 
+import loopback
 import pytest
 from small_workload import small_workload
 
@@ -473,47 +474,20 @@ def test_missing_credentials_come_with_the_command_to_log_in(model, monkeypatch,
     assert error.hint.startswith("gcloud auth application-default login ")
 
 
-class Refusing(BaseHTTPRequestHandler):
+class Refusing(loopback.JsonAnswers, BaseHTTPRequestHandler):
     def do_POST(self):
-        body = b'{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}'
-        self.send_response(400)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        self.answer(400, {"error": "invalid_grant", "error_description": "Invalid JWT Signature."})
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["refused", "no server"])
-def test_wrong_credentials_are_reported(model, monkeypatch, tmp_path, told_in_time, account_key, answers):
-    server = HTTPServer(("127.0.0.1", 0), Refusing)
-    uri = f"http://127.0.0.1:{server.server_address[1]}/token"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    if not answers:
-        server.shutdown()
-        server.server_close()
-        monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 1.0)
-    account = {
-        "type": "service_account",
-        "project_id": "p",
-        "private_key_id": "k",
-        "private_key": account_key.decode(),
-        "client_email": "a@p.iam.gserviceaccount.com",
-        "client_id": "1",
-        "token_uri": uri,
-    }
-    file = tmp_path / "account.json"
-    file.write_text(json.dumps(account), encoding="utf-8")
+def test_wrong_credentials_are_reported(model, monkeypatch, told_in_time, log_in, answers):
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
-    try:
+    with contextlib.ExitStack() as until_told:
+        log_in(until_told.enter_context(loopback.running(loopback.Server(("127.0.0.1", 0), Refusing))))
+        if not answers:
+            until_told.close()
+            monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 1.0)
         error = told_in_time(lambda: publish_to_bucket(model, base="gs://b/taxi"))
-    finally:
-        if answers:
-            server.shutdown()
-            server.server_close()
     assert "gs://b/taxi" in error.message
     assert error.hint
     if answers:

@@ -6,7 +6,6 @@ its rules as far as its reference tells them. The real service was never asked.
 
 import json
 import re
-import threading
 import urllib.parse
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
@@ -225,11 +224,8 @@ class Service:
     }
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(loopback.JsonAnswers, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
 
     def serve(self):
         service, url = self.server.service, urllib.parse.urlsplit(self.path)
@@ -249,38 +245,19 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "lost":
             self.close_connection = True
             return
-        text = json.dumps(answer).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        self.answer(code, answer)
 
     do_GET = do_POST = serve  # noqa: N815
 
 
 @pytest.fixture
-def service(monkeypatch, tmp_path, account_key):
+def service(monkeypatch, log_in):
     monkeypatch.setattr(vertex_endpoint, "FIRST_WAIT_S", 0.01)
     server = loopback.Server(("127.0.0.1", 0), Handler)
     server.service = found = Service()
-    found.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    account = {
-        "type": "service_account",
-        "project_id": "p",
-        "private_key_id": "k",
-        "private_key": account_key.decode(),
-        "client_email": "a@p.iam.gserviceaccount.com",
-        "token_uri": f"{found.address}/token",
-    }
-    (tmp_path / "account.json").write_text(json.dumps(account), encoding="utf-8")
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
-    yield found
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with loopback.running(server) as found.address:
+        log_in(found.address)
+        yield found
 
 
 @pytest.fixture

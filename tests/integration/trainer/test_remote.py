@@ -104,7 +104,7 @@ class Service(loopback.Server):
         return set(self.checkpoints.glob("*/*.npz"))
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(loopback.JsonAnswers, BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         path = self.path.partition("?")[0].removeprefix("/v1/")
@@ -161,17 +161,6 @@ class Handler(BaseHTTPRequestHandler):
             code, said = 504, {"error": "upstream timed out"}
         with suppress(ConnectionError):  # the client no longer waits
             self.answer(code or 503, said)
-
-    def answer(self, code, document):
-        body = json.dumps(document).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture

@@ -228,14 +228,11 @@ def service(monkeypatch):
     """Kubeflow Pipelines."""
     server = loopback.Server(("127.0.0.1", 0), _Handler)
     server.service = found = KubeflowApi()
-    found.address = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("KUBEFLOW_TOKEN", TOKEN)
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow_client._WAIT_S", 0.01)
-    yield found
-    found.is_over.set()
-    server.shutdown()
-    server.server_close()
+    with loopback.running(server) as found.address:
+        yield found
+        found.is_over.set()
 
 
 @pytest.fixture

@@ -392,28 +392,16 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def google(monkeypatch, tmp_path, account_key):
+def google(monkeypatch, log_in):
     """Google Cloud, which the environment variables of this process lead to."""
     server = loopback.Server(("127.0.0.1", 0), _Handler)
     server.google = found = Google()
-    found.address = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    account = {
-        "type": "service_account",
-        "project_id": PROJECT,
-        "private_key_id": "1",
-        "private_key": account_key.decode(),
-        "client_email": f"me@{PROJECT}.iam.gserviceaccount.com",
-        "token_uri": f"{found.address}/token",
-    }
-    (tmp_path / "account.json").write_text(json.dumps(account))
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
     monkeypatch.setenv("NO_GCE_CHECK", "true")
-    yield found
-    found.is_over.set()
-    server.shutdown()
-    server.server_close()
+    with loopback.running(server) as found.address:
+        log_in(found.address, project=PROJECT)
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
+        yield found
+        found.is_over.set()
 
 
 @pytest.fixture

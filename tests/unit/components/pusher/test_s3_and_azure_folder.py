@@ -2,8 +2,9 @@
 
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+import loopback
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -34,18 +35,16 @@ class Slow(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
-        server.is_over = threading.Event()
-        server.handle_error = lambda *_: None  # who gave up has closed the connection
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    server = loopback.Server(("127.0.0.1", 0), Slow)
+    server.is_over = threading.Event()
+    with loopback.running(server) as address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
         monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
         monkeypatch.setattr(s3_and_azure_folder, "FIRST_ANSWER_S", 0.3)
         yield server
         server.is_over.set()
-        server.shutdown()
 
 
 def test_large_file_may_take_longer_to_send_than_an_answer(server, tmp_path):

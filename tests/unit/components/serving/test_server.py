@@ -4,8 +4,8 @@ import contextlib
 import http.client
 import json
 import socket
-import threading
 
+import loopback
 import numpy as np
 import pytest
 
@@ -43,15 +43,10 @@ class _Log(list):
 
 @contextlib.contextmanager
 def serving(live):
-    with ModelServer(name="toy", host="127.0.0.1", port=0, log=_Log()) as server:
-        server.live = live
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    server = ModelServer(name="toy", host="127.0.0.1", port=0, log=_Log())
+    server.live = live
+    with loopback.running(server):
+        yield server
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """A request that a proxy may read as one is never two here: no model, only sockets."""
 
 import socket
-import threading
 
+import loopback
 import pytest
 
 from slipway.components.serving.live_model import Served
@@ -19,10 +19,9 @@ class _Live:
 @pytest.fixture(scope="module")
 def answers_to():
     """Sends bytes to a server, and gives what comes back until it ends the connection."""
-    with ModelServer(name="toy", host="127.0.0.1", port=0) as server:
-        server.live = _Live()
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    server = ModelServer(name="toy", host="127.0.0.1", port=0)
+    server.live = _Live()
+    with loopback.running(server):
 
         def call(sent):
             with socket.create_connection(server.server_address) as connection:
@@ -34,8 +33,6 @@ def answers_to():
             return answer
 
         yield call
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize("slashes", [b"//", b"///"])

@@ -5,9 +5,10 @@ import socket
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 
+import loopback
 import pytest
 
 from slipway.pipeline.commands import notify as module
@@ -44,11 +45,9 @@ def hook(monkeypatch):
         def log_message(self, *_):
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Hook) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_port}/{PATH}")
+    with loopback.running(loopback.Server(("127.0.0.1", 0), Hook)) as address:
+        monkeypatch.setenv("HOOK", f"{address}/{PATH}")
         yield Hook
-        server.shutdown()
 
 
 def test_a_metric_that_is_no_number_stops_no_message(hook, tmp_path):

@@ -1,11 +1,11 @@
 """Names of container images, and who is shown a token."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 from typing import ClassVar
 
+import loopback
 import pytest
 import requests
 
@@ -84,12 +84,8 @@ def registry(monkeypatch, tmp_path):
     """A registry's host, and the class that answers for it; nobody has logged in anywhere."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     kind = type("OfOneTest", (Registry,), {"seen": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"127.0.0.1:{server.server_port}", kind
-        server.shutdown()
-        thread.join()
+    with loopback.running(loopback.Server(("127.0.0.1", 0), kind)) as address:
+        yield address.removeprefix("http://"), kind
 
 
 def log_in(folder, host):
