@@ -23,6 +23,7 @@ from slipway.pipeline.commands.versions import Version, pushed_version, rollback
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.lock import alone, working
+from slipway.pipeline.runs.run_id import parts_of
 from slipway.pipeline.terminal.invocation import command
 
 NAMES = ("a", "b", "c")
@@ -90,14 +91,16 @@ def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config,
 def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushed, monkeypatch):
     monkeypatch.setenv("LOGNAME", "ann")
     first, second = pushed("a", "b")
+    begun = datetime.now(UTC).replace(microsecond=0)
     done = rollback(config, output, to=None, reason="wrong fares")
-    [line] = show.runs_text(show.runs(output), output).splitlines()
-    assert line.startswith(datetime.now(UTC).strftime("%Y%m%d-"))
+    [record] = show.runs(output)
+    assert begun <= parts_of(record.run_id)[0] <= datetime.now(UTC)
+    [line] = show.runs_text([record], output).splitlines()
+    assert line.startswith(f"{record.run_id} ")
     assert f"rolled back from {second} to {first} by ann: wrong fares" in line
     assert f"pushed {done.published.version}" in line
     assert f"version {first} again by ann, 20" in versions_text(versions(config, output), config, output)
     assert versions_text(versions(config, output), config, output).splitlines()[0].endswith(": wrong fares")
-    [record] = show.runs(output)
     assert "by ann: wrong fares" in show.show_text(record)
     assert show.show_text(record).endswith(f"\nlive      version {done.published.version}")
     pushed("c")
