@@ -3,10 +3,15 @@
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+WAIT_S = 10.0
+"""How long to wait for a lock that a process of Slipway holds for a moment only; another program, such as
+`flock FOLDER COMMAND`, may hold it forever."""
+_LOOK_S = 0.002
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -36,11 +41,11 @@ def held(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def locked_folder(folder: Path, how: int) -> Iterator[bool]:
+def locked_folder(folder: Path, *, wait_s: float = 0.0) -> Iterator[bool]:
     """Try to lock a folder; yield False if another process holds the lock or the file system has no locks.
 
     Args:
-        how: of `fcntl.flock`.
+        wait_s: how long to wait for the other process, in seconds.
 
     Raises:
         OSError: the folder cannot be read.
@@ -48,13 +53,30 @@ def locked_folder(folder: Path, how: int) -> Iterator[bool]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            fcntl.flock(descriptor, how)
+            is_locked = is_taken_in(wait_s, descriptor)
         except OSError:
-            yield False
-        else:
-            yield True
+            is_locked = False
+        yield is_locked
     finally:
         os.close(descriptor)
+
+
+def is_taken_in(wait_s: float, descriptor: int) -> bool:
+    """Take the lock of an open file or folder; return False if another process holds it all that time.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOOK_S)
+        else:
+            return True
 
 
 def _is_taken(descriptor: int, path: Path) -> bool:

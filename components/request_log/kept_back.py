@@ -1,7 +1,6 @@
 """Keeps rows back from a log until their job is done: of one that fails, the next one logs them."""
 
 import contextlib
-import fcntl
 import re
 import secrets
 import shutil
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slipway.components.lock_file import locked_folder
+from slipway.components.lock_file import WAIT_S, locked_folder
 from slipway.components.request_log.request_log import LogSettings
 from slipway.components.request_log.rotating_files import PATTERN, RotatingFiles
 
@@ -57,11 +56,11 @@ def kept_back(log: LogSettings) -> Iterator[KeptBack]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         at_end.callback(shutil.rmtree, own, ignore_errors=True)
         # Without this lock, another process could take the folder for a leftover before it is locked.
-        with locked_folder(folder, fcntl.LOCK_EX) as is_locked:
+        with locked_folder(folder, wait_s=WAIT_S) as is_locked:
             if is_locked:
                 _remove_left(folder)
             own.mkdir(mode=0o700)
-            at_end.enter_context(locked_folder(own, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            at_end.enter_context(locked_folder(own))
         yield KeptBack(replace(log, folder=str(own)), log)
 
 
@@ -70,7 +69,7 @@ def _remove_left(folder: Path) -> None:
         if _HIDDEN.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             with (
                 contextlib.suppress(OSError),
-                locked_folder(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left,
+                locked_folder(path) as is_left,
             ):
                 if is_left:
                     shutil.rmtree(path)

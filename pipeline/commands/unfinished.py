@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import secrets
@@ -10,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from slipway.components.lock_file import held, locked_folder
+from slipway.components.lock_file import WAIT_S, held, locked_folder
 from slipway.pipeline.errors import UsageError
 
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{8}")
@@ -104,11 +103,11 @@ def _made(target: Path, locks: contextlib.ExitStack, *, is_own: bool) -> Path:
     _check_is_free(target)  # by the one that held the lock before
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     # Without this lock, another process could take the folder for a leftover before it is locked.
-    with locked_folder(target.parent, fcntl.LOCK_EX) as is_locked:
+    with locked_folder(target.parent, wait_s=WAIT_S) as is_locked:
         if is_locked:
             _remove_left(target.parent)
         partial.mkdir()
-        locks.enter_context(locked_folder(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        locks.enter_context(locked_folder(partial))
     return partial
 
 
@@ -121,7 +120,7 @@ def _remove_left(folder: Path) -> None:
     for path in folder.iterdir():
         if not _HIDDEN.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
             continue
-        with contextlib.suppress(OSError), locked_folder(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
+        with contextlib.suppress(OSError), locked_folder(path) as is_left:
             # Removed only if it holds nothing but files of `predict`: a user's folder of such a name is kept.
             if is_left and all(_WRITTEN.fullmatch(each.name) for each in path.iterdir()):
                 shutil.rmtree(path)

@@ -2,16 +2,19 @@
 
 If another process is writing, ML Metadata's client finds the file locked and sleeps: two seconds on
 average, up to five times; after that the node fails. A call takes milliseconds, so waiting for a turn is
-much shorter.
+much shorter. Whoever holds the lock for longer is none of these processes, and is not waited for to the end.
 """
 
 import contextlib
-import fcntl
 import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from slipway.components.lock_file import is_taken_in
+
+_FIRST_WAIT_S, _WAIT_S = 2.0, 60.0
 
 
 def serialize_store_calls(store: Any, file: str) -> None:
@@ -40,11 +43,11 @@ def turns() -> str:
 
 def _lockable(file: str) -> str:
     """Return what to lock: the file's folder, which leaves nothing behind either; `turns` where it cannot be
-    locked, as on some network file systems."""
+    locked, as on some network file systems, or as it is by the `flock FOLDER COMMAND` that began this run."""
     folder = str(Path(file).parent)
     try:
-        with _turn(folder):
-            return folder
+        with _turn(folder, wait_s=_FIRST_WAIT_S) as is_ours:
+            return folder if is_ours else turns()
     except OSError:
         return turns()
 
@@ -60,11 +63,11 @@ def _in_turn(original: Any, locked: str) -> Any:
 
 
 @contextlib.contextmanager
-def _turn(locked: str) -> Iterator[None]:
+def _turn(locked: str, *, wait_s: float = _WAIT_S) -> Iterator[bool]:
+    """Wait for a turn; yield whether it came."""
     # Opened anew each time: a lock belongs to the open file description, which forks share.
     descriptor = os.open(locked, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield is_taken_in(wait_s, descriptor)
     finally:
         os.close(descriptor)

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from slipway.components import lock_file
-from slipway.components.lock_file import held
+from slipway.components.lock_file import held, locked_folder
 
 
 def test_lock_is_one_holder_s_at_a_time_and_leaves_nothing(tmp_path):
@@ -70,3 +70,10 @@ def test_other_error_of_the_lock_is_raised(tmp_path, monkeypatch):
     monkeypatch.setattr(lock_file.fcntl, "flock", fails)
     with pytest.raises(OSError, match="broken disk"), held(tmp_path / "lock"):
         pass
+
+
+def test_folder_that_another_program_keeps_locked_is_waited_for_and_then_given_up(tmp_path):
+    with locked_folder(tmp_path) as first, locked_folder(tmp_path, wait_s=0.05) as second:
+        assert (first, second) == (True, False)
+    with locked_folder(tmp_path, wait_s=0.05) as after:
+        assert after

@@ -1,5 +1,6 @@
 """Processes use a metadata store one at a time."""
 
+import fcntl
 import os
 import signal
 import time
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway.pipeline.engine.tfx import metadata_store_lock
 from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls, turns
 
 
@@ -88,6 +90,20 @@ def test_turn_of_a_process_that_was_killed_is_the_next_one_s(told):
     os.kill(stuck, signal.SIGKILL)
     os.waitpid(stuck, 0)
     assert store()._pywrap_cc_call("next") == "next"
+
+
+def test_a_folder_that_another_program_has_locked_does_not_keep_the_store_waiting(
+    told, tmp_path, monkeypatch
+):
+    """As `flock OUTPUT local_runner.py run --output OUTPUT` does until the run ends."""
+    monkeypatch.setattr(metadata_store_lock, "_FIRST_WAIT_S", 0.05)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        store = store_class(told[1], tmp_path / "metadata.db")
+        assert store()._pywrap_cc_call("this") == "this"
+    finally:
+        os.close(descriptor)
 
 
 def test_forks_of_one_process_serialize_store_calls_at_the_same_file():
