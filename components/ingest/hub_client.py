@@ -179,7 +179,7 @@ def _token() -> str:
 
 
 def _bearer(token: str) -> "Callable[[PreparedRequest], PreparedRequest]":
-    """Return what sends the token; without an `auth`, requests would send a login of ~/.netrc instead."""
+    """Return what sends the token, if there is one."""
 
     def authorize(request: "PreparedRequest") -> "PreparedRequest":
         if token:
@@ -195,9 +195,9 @@ def _session() -> "Session":
 
 @cache
 def _session_of(pid: int) -> "Session":  # noqa: ARG001  (processes cannot share connections)
-    from requests import Session
+    from slipway.components.http_session import PlainSession
 
-    return Session()
+    return PlainSession()
 
 
 def _refusal(data_set: DataSet, answer: "Response", *, has_token: bool) -> FileError:

@@ -107,13 +107,16 @@ def _webhook(variable: str, payload: Mapping[str, object]) -> Iterator[str]:
 
 def _post(address: str, payload: Mapping[str, Any]) -> str:
     """Post the message; return "", or an error in words without the address."""
-    import requests
+    from slipway.components.http_session import PlainSession
 
     try:
         # No redirects: the message goes only to the address in the variable. The response is not read.
-        with requests.post(
-            address, json=payload, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
-        ) as answer:
+        with (
+            PlainSession() as session,
+            session.post(
+                address, json=payload, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
+            ) as answer,
+        ):
             is_taken = answer.ok and not answer.is_redirect
             return "" if is_taken else f"answered {answer.status_code}"
     except (OSError, ValueError) as error:

@@ -147,19 +147,20 @@ class _NoTokenError(Exception):
 
 
 def _ask(image: ImageName, authorization: str | None) -> "Response":
-    import requests
+    from slipway.components.http_session import PlainSession
 
-    return requests.head(
-        image.url,
-        headers={"Accept": ", ".join(_KINDS)},
-        auth=_only(authorization),
-        timeout=_TIMEOUT_S,
-        allow_redirects=True,
-    )
+    with PlainSession() as session:
+        return session.head(
+            image.url,
+            headers={"Accept": ", ".join(_KINDS)},
+            auth=_only(authorization),
+            timeout=_TIMEOUT_S,
+            allow_redirects=True,
+        )
 
 
 def _only(authorization: str | None) -> "Callable[[PreparedRequest], PreparedRequest]":
-    """Return what sends this header; without it `requests` would send a login of ~/.netrc instead."""
+    """Return what sends this header, if there is one."""
 
     def authorize(request: "PreparedRequest") -> "PreparedRequest":
         if authorization:
@@ -178,6 +179,8 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
     import requests
     from urllib3.exceptions import HTTPError
 
+    from slipway.components.http_session import PlainSession
+
     bearer = _BEARER.search(challenge)
     if bearer is None:
         return _login(image.host) if challenge.lower().startswith("basic") else None
@@ -188,12 +191,13 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
         return None
     login = _login(image.host)
     try:
-        answer = requests.get(
-            address,
-            params={key: wanted[key] for key in ("service", "scope") if key in wanted},
-            auth=_only(login),
-            timeout=_TIMEOUT_S,
-        )
+        with PlainSession() as session:
+            answer = session.get(
+                address,
+                params={key: wanted[key] for key in ("service", "scope") if key in wanted},
+                auth=_only(login),
+                timeout=_TIMEOUT_S,
+            )
         given = answer.json() if answer.ok else {}
     except requests.JSONDecodeError:
         given = {}

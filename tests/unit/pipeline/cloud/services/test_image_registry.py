@@ -44,9 +44,7 @@ def test_name_leads_to_the_manifest_as_docker_reads_it(name, url, takes_tokens):
      "a.pkg.dev/\n:1"],
 )  # fmt: skip
 def test_name_that_leads_elsewhere_is_asked_for_nowhere(name, monkeypatch):
-    import requests
-
-    monkeypatch.setattr(requests, "head", None)  # called, it would fail
+    monkeypatch.setattr(image_registry, "_ask", None)  # called, it would fail
     assert not ImageName.parse(name).is_sound
     assert "is not an image name" in find_image(name, credentials=None)
 
