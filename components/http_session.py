@@ -1,6 +1,6 @@
 """An HTTP session that sends a login of ~/.netrc to nobody.
 
-`requests` sends the one of the server, or of `default`, in place of none, and in place of any where a request is
+`requests` sends the one of the server, or of `default`, in place of none, and in place of any where it is
 redirected to, such as the Hugging Face Hub's servers for downloads.
 """
 
@@ -16,7 +16,7 @@ class PlainSession(Session):
 
     def rebuild_auth(self, prepared_request: PreparedRequest, response: Response) -> None:
         """Prepare a request that follows a redirect."""
-        before, after = response.request.url, prepared_request.url
+        before, after = str(response.request.url), str(prepared_request.url)
         if "Authorization" in prepared_request.headers and self.should_strip_auth(before, after):
             del prepared_request.headers["Authorization"]
 
