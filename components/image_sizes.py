@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 
 PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN, WEBP_BEGIN = b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff", b"RIFF"
 """Magic numbers of the formats whose compression can make a large image of a small file; BMP has none."""
+WEBP_WORD = b"WEBP"
+"""What follows the first 8 bytes of a WebP; other files begin like it."""
 GIF_HEAD, GIF_DESCRIPTOR = 13, 9
 """Sizes in bytes: what precedes a GIF's global colour table, and an image descriptor without its type."""
 GIF_TRAILER, GIF_EXTENSION, GIF_IMAGE = 0x3B, 0x21, 0x2C

@@ -7,7 +7,7 @@ https://www.tensorflow.org/tfx/serving/api_rest#predict_api
 import base64
 import binascii
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from slipway.components.image_sizes import (
     MOST_SCANS,
     PNG_BEGIN,
     WEBP_BEGIN,
+    WEBP_WORD,
     decoded_pixels,
     has_too_many_scans,
     is_webp_animation,
@@ -153,10 +154,11 @@ def _countdown(steps: int) -> Callable[[], None]:
 
 
 def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None]) -> int:
-    if cell.count(begin) > MAX_IMAGES:
+    places = list(itertools.islice(_places(cell, begin), MAX_IMAGES + 1))
+    if len(places) > MAX_IMAGES:
         raise RequestError(f"A cell of the input {name!r} holds more than {MAX_IMAGES} images.", status=413)
-    pixels, at = 0, cell.find(begin)
-    while at >= 0:
+    pixels = 0
+    for at in places:
         if begin == JPEG_BEGIN and has_too_many_scans(cell, at, step=step):
             raise RequestError(
                 f"An image of the input {name!r} has more than {MOST_SCANS} scans.", status=413
@@ -166,8 +168,16 @@ def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None
                 f"An image of the input {name!r} is an animated WebP, which cannot be decoded."
             )
         pixels += decoded_pixels(cell, at, step=step)
-        at = cell.find(begin, at + 1)
     return pixels
+
+
+def _places(cell: bytes, begin: bytes) -> Iterator[int]:
+    """Yield where images may begin; those of WebP also hold a word, as texts have TARIFF and the like."""
+    at = cell.find(begin)
+    while at >= 0:
+        if begin != WEBP_BEGIN or cell.startswith(WEBP_WORD, at + 8):
+            yield at
+        at = cell.find(begin, at + 1)
 
 
 def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, object]:

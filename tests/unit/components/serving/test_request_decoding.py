@@ -220,6 +220,7 @@ def test_images_that_are_large_once_they_are_decoded_are_refused_before_that(cel
 def test_images_of_usual_sizes_pass_and_so_do_texts_that_begin_like_one():
     parse_request({"instances": [{"b64": base64.b64encode(png(4_000, 3_000)).decode()}]}, SIGNATURES)
     parse_request(raw(company=["GIF89a is a format"]), SIGNATURES)
+    parse_request(raw(company=["THE CUSTOMS TARIFF. " * 100]), SIGNATURES)
 
 
 def test_an_animated_webp_is_refused_since_tensorflow_writes_beyond_its_memory_for_it():
