@@ -4,6 +4,7 @@ import re
 
 PARQUET = "a Parquet file"
 AS_PARQUET = "pandas.{}(...).to_parquet('data.parquet')"
+DUCKDB_AS_PARQUET = "duckdb.connect('FILE').table('TABLE').write_parquet('data.parquet')"
 UNPACK = "unpack it first; .gz, .bz2 and .zst are unpacked here"
 _IMAGE = "name a table instead; images are read from a folder for each class (docs/own-data.md)"
 _ARRAY = "pandas.DataFrame(numpy.load(...){}, columns=[...]).to_csv('data.csv', index=False)"

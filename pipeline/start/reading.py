@@ -17,7 +17,7 @@ from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_heads import check_heads
-from slipway.components.ingest.file_kinds import AS_PARQUET, SPREADSHEET, UNPACK
+from slipway.components.ingest.file_kinds import AS_PARQUET, DUCKDB_AS_PARQUET, SPREADSHEET, UNPACK
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS, format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_table import column_kinds
@@ -80,7 +80,8 @@ _OTHER_FILES = {
     **{end: AS_PARQUET.format(read) for end, read in _PANDAS_READERS.items()},
     **dict.fromkeys((".tfrecord", ".tfrecords"), _TFRECORD),
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), SPREADSHEET),
-    **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), _DATABASE),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), _DATABASE),
+    ".duckdb": DUCKDB_AS_PARQUET,
     ".json": _JSON,
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), UNPACK),
 }

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from slipway.components.ingest.file_kinds import DUCKDB_AS_PARQUET
 from slipway.components.ingest.query.databases import (
     BATCH_ROWS,
     Batches,
@@ -19,7 +20,7 @@ from slipway.components.ingest.query.databases import (
     select_of,
 )
 from slipway.components.ingest.query.stoppable import stoppable
-from slipway.components.ingest.query.tables import Table
+from slipway.components.ingest.query.tables import QueryError, Table
 
 
 @contextmanager
@@ -31,6 +32,7 @@ def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
     """
     # Without its last semicolon the query can be put in brackets, which only a SELECT allows.
     query = f"({select_of(table)})"
+    _check_is_database(table, file)
     with (
         as_query_errors(table, None),
         closing(sqlite3.connect(_sqlite_uri(file), uri=True, check_same_thread=False)) as database,
@@ -54,6 +56,19 @@ def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
         cursor = ask(f"SELECT * FROM {query}")  # noqa: S608
         chunks = chunks_of(lambda: stoppable(lambda: cursor.fetchmany(BATCH_ROWS), stop=database.interrupt))
         yield schema, batches_of(schema, chunks, [convert for _, convert in kinds])
+
+
+def _check_is_database(table: Table, file: Path) -> None:
+    with file.open("rb") as opened:
+        head = opened.read(len(_SQLITE_MAGIC))
+    if head and head != _SQLITE_MAGIC:  # an empty file is a database without tables
+        is_duckdb = head[8:12] == b"DUCK"
+        raise QueryError(
+            f"data.tables.{table.name}: {file} is not an SQLite database",
+            hint=DUCKDB_AS_PARQUET
+            if is_duckdb
+            else "decrypt it first, or name it by `files` if it is a table",
+        )
 
 
 def _sqlite_uri(file: Path) -> str:
@@ -90,6 +105,7 @@ def _bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else _text(value).encode()
 
 
+_SQLITE_MAGIC = b"SQLite format 3\0"
 _SQLITE_RANK = (
     "max(CASE typeof({}) WHEN 'null' THEN 0 WHEN 'integer' THEN 1 WHEN 'real' THEN 2 WHEN 'text' THEN 3 "
     "ELSE 4 END)"

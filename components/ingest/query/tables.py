@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from slipway.components.errors import ComponentError
+from slipway.components.ingest.file_kinds import DUCKDB_AS_PARQUET
 
 SQL = "sql"
 """The value of `data.format` for a query."""
@@ -21,6 +22,12 @@ _SUFFIXES: Mapping[str, FileKind] = {
     ".feather": "arrow",
 }
 _UNPACKED = (".gz", ".zst")  # suffixes that DuckDB unpacks, for text files only
+_DATABASES = {
+    ".duckdb": DUCKDB_AS_PARQUET,
+    **dict.fromkeys(
+        (".db", ".sqlite", ".sqlite3"), "an SQLite database is named by `sqlite`, with a `query`"
+    ),
+}
 _GLOB_CHARACTERS = "*?["
 
 
@@ -74,6 +81,9 @@ def _kind(file: Path, table: str) -> FileKind:
     if kind is None or (is_packed and kind not in ("csv", "jsonl")):
         raise QueryError(
             f"data.tables.{table}: {file.name} is none of {', '.join(_SUFFIXES)}",
-            hint="a file's suffix says how it is read; .gz and .zst may follow .csv and .jsonl",
+            hint=_DATABASES.get(
+                file.suffix.lower(),
+                "a file's suffix says how it is read; .gz and .zst may follow .csv and .jsonl",
+            ),
         )
     return kind

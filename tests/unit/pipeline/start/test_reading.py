@@ -126,6 +126,7 @@ def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
         ("data.dta", "pandas.read_stata"),
         ("data.xlsx", "save the sheet as CSV"),
         ("shop.db", "data.format to sql"),
+        ("shop.duckdb", "write_parquet('data.parquet')"),
         ("data.bin", "give the files the suffix of their format"),
     ],
 )

@@ -89,11 +89,21 @@ def test_what_writes_or_fails_is_refused(shop, query, words):
     assert shop.read_bytes() == before
 
 
-def test_what_is_no_database_is_reported(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (b"id,total\n" * 1000, "by `files`"),
+        (b"u\xba\x1eT\x01\x134\x11DUCK" + bytes(2000), "duckdb.connect"),
+    ],
+)
+def test_what_is_no_database_is_reported(tmp_path, content, remedy):
     path = tmp_path / "x.db"
-    path.write_text("id,total\n" * 1000)
-    with pytest.raises(QueryError, match=r"data\.tables\.orders cannot be read: file is not a database"):
+    path.write_bytes(content)
+    with pytest.raises(
+        QueryError, match=r"data\.tables\.orders: .*x\.db is not an SQLite database"
+    ) as refused:
         read(path, "SELECT * FROM orders")
+    assert remedy in refused.value.hint
 
 
 @pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test

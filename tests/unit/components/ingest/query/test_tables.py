@@ -33,3 +33,10 @@ def test_the_end_of_a_name_says_how_a_file_is_read(names, kind):
 def test_other_files_are_refused(names, words):
     with pytest.raises(QueryError, match=words):
         kind_of_files([Path("/data") / name for name in names], table="t")
+
+
+@pytest.mark.parametrize(("name", "remedy"), [("a.duckdb", "write_parquet"), ("a.db", "`sqlite`")])
+def test_a_database_among_the_files_is_refused_with_the_way_that_works_for_it(name, remedy):
+    with pytest.raises(QueryError, match="is none of") as refused:
+        kind_of_files([Path("/data") / name], table="t")
+    assert remedy in refused.value.hint
