@@ -12,6 +12,7 @@ A failed node and a gate that rejects are outcomes of a run, not errors (slipway
 """
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -67,6 +68,9 @@ def of_the_machine(error: OSError | MemoryError) -> PipelineError:
     if isinstance(error, MemoryError):
         return PipelineError("This machine ran out of memory.")
     where = f"{error.filename}: " if error.filename else ""
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    hint = "make room on the disk: the command gc removes what no kept run needs" if is_full else ""
+    hint = ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "make room on the disk: the command gc removes what no kept run needs"
+    elif error.errno == errno.EACCES:
+        hint = f"let user {os.geteuid()} use it (chmod, chown), or run as a user who may"
     return PipelineError(f"{where}{error.strerror or error}.", hint=hint)

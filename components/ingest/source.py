@@ -275,6 +275,8 @@ def _matching(source: str, directory: Path, pattern: str) -> Source:
 
 
 def _nearest_entry(path: Path) -> str:
+    if path.is_symlink():
+        return f": it is a link to {shown(path.readlink())}, which leads nowhere"
     if not path.parent.is_dir():
         return ""
     close = nearest(path.name, [entry.name for entry in path.parent.iterdir()])

@@ -88,6 +88,12 @@ def test_source_without_files_is_refused_with_the_remedy(trips, source, message,
     assert "\x1b" not in str(caught.value)
 
 
+def test_link_that_leads_nowhere_is_refused_as_such(trips):
+    (trips / "data/new.csv").symlink_to("gone.csv")
+    with pytest.raises(SourceError, match=r"new.csv does not exist: it is a link to gone.csv, which leads"):
+        resolve_source("data/new.csv", root=trips)
+
+
 def test_empty_directory_is_refused(tmp_path):
     with pytest.raises(SourceError, match="the folder is empty"):
         resolve_source(".", root=tmp_path)

@@ -135,6 +135,7 @@ def test_verbose_shows_the_traceback_above_the_same_lines_and_code(local_runner,
         (ComponentError("no", hint="mend it"), 1, "mend it"),
         (GateStopError("no", verdict={}), 1, "add --verbose to see where it comes from"),
         (OSError(errno.EIO, "no"), 1, "add --verbose to see where it comes from"),
+        (OSError(errno.EACCES, "no"), 1, "use it (chmod, chown), or run as a user who may"),
         (
             OSError(errno.ENOSPC, "no"),
             1,
