@@ -22,6 +22,7 @@ from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.plan.run_request import Request, workload_request
 from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
+from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 
 
 def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str:
@@ -110,13 +111,17 @@ def rehearse_request(
             f"--beam {request.beam_args[0]}: a workload is rehearsed with Beam's direct runner only.",
             hint="leave --beam out; it is for --pipeline",
         )
-    if request.is_workload and (runner := request.beam_runner) != "direct":
-        print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     from slipway.pipeline.cloud.rehearsal.local_counterpart import compare_with_local
-    from slipway.pipeline.cloud.rehearsal.rehearsal_target import left_out
+    from slipway.pipeline.cloud.rehearsal.rehearsal_target import left_out, runs_on_cluster
     from slipway.pipeline.cloud.rehearsal.run import rehearse
     from slipway.pipeline.screen.run_display import stderr_display
 
+    if request.is_workload and runs_on_cluster(config := request.workload_run.settings, root):
+        if in_containers:  # which are not on the host of a job server at localhost
+            check_cloud_engine(config.beam, config.cloud)
+        request.check_engine()
+    elif request.is_workload and (runner := request.beam_runner) != "direct":
+        print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     if request.is_workload and (keys := left_out(request.workload_run.settings)):
         print(f"{' and '.join(keys)}: left out, because a rehearsal publishes nothing.", file=sys.stderr)
     with closing(stderr_display()) as display:

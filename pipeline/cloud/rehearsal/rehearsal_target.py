@@ -76,8 +76,19 @@ def rehearsal_target(
         root=root,
         destination=str(output / "serving" / name),
     )
-    target = _publishing_nothing(_trained_here(_with_beam_here(target), image))
+    if not runs_on_cluster(config, root):
+        target = _with_beam_here(target)
+    target = _publishing_nothing(_trained_here(target, image))
     return replace(target.image_run, service=service.value)
+
+
+def runs_on_cluster(config: WorkloadConfig, root: str | None) -> bool:
+    """Return True if Beam's steps are rehearsed as in the job, by the job server that the workload names.
+
+    Args:
+        root: the folder for the artifacts; the cluster's workers are sure to see it only on gs://.
+    """
+    return "job_endpoint" in config.beam.options and (root or "").startswith(GS)
 
 
 def left_out(config: WorkloadConfig) -> tuple[str, ...]:

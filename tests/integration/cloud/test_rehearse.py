@@ -14,6 +14,7 @@ import json
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -179,6 +180,21 @@ def test_store_that_cannot_be_used_is_told_before_anything_runs(cloud_here, s3_s
     finished = cloud_here(*words, "minio://bucket/x", **{**s3_server.variables, "AWS_ENDPOINT_URL": ""})
     assert finished.returncode == 1
     assert "hint: set AWS_ENDPOINT_URL to the store's address" in finished.stderr
+    assert not (tmp_path / "rehearsal" / "runs").exists()
+
+
+def test_cluster_that_tasks_cannot_reach_is_told_before_anything_runs(cloud_here, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        endpoint = f"127.0.0.1:{gone.getsockname()[1]}"
+    beam = f"beam={{runner: flink, options: {{job_endpoint: '{endpoint}'}}}}"
+    words = ("rehearse", *ON_GS, "--set", beam, "--output", str(tmp_path))
+    for more, told in (
+        ((), f"nothing answers at {endpoint}"),
+        (("--containers",), f"{endpoint} is on the machine that asks"),
+    ):
+        finished = cloud_here(*words, *more)
+        assert finished.returncode == 2
+        assert f"beam.options.job_endpoint: {told}" in finished.stderr
     assert not (tmp_path / "rehearsal" / "runs").exists()
 
 

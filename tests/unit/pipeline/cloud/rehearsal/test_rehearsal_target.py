@@ -106,6 +106,13 @@ def test_kubeflow_refuses_other_machines_as_it_does_when_the_job_is_submitted(ta
         target(*sets, service=ServiceName.KUBEFLOW)
 
 
+def test_beam_runs_on_the_cluster_that_the_workload_names_only_where_its_workers_see_the_artifacts(target):
+    cluster = "beam={runner: flink, options: {job_endpoint: 'flink:8099'}}"
+    assert target(cluster, root="gs://b/art").settings.beam.options == {"job_endpoint": "flink:8099"}
+    for elsewhere in (target(cluster), target("beam.runner=flink", root="gs://b/art")):
+        assert (elsewhere.settings.beam.runner, elsewhere.settings.beam.options) == ("direct", {})
+
+
 def test_training_for_tpus_takes_what_is_here_but_no_slice_that_is_not_there(target, project):
     tpu = ("train.device=tpu", "train.backend=jax", "train.interpreter=.venv-jax/bin/python")
     made = target(*tpu, "train.tpu=v5e-8")
