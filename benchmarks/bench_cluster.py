@@ -97,7 +97,7 @@ def main() -> None:
                 with contextlib.ExitStack() as stack:
                     under = {host: stack.enter_context(host_of(options.cores)) for host in hosts}
                     logs = stack.enter_context(tempfile.TemporaryDirectory())
-                    cluster = stack.enter_context(FlinkCluster(PROJECT, logs, hosts, under))
+                    cluster = stack.enter_context(FlinkCluster(PROJECT, logs, hosts, under=under))
                     found.append(run(cluster, folder, len(hosts), options.to))
                 print(json.dumps({"task_managers": len(hosts), **found[-1]}), flush=True)
             rounds.append(found)

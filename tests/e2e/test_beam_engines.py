@@ -13,14 +13,13 @@ from pathlib import Path
 
 import flink_cluster
 import pytest
-from flink_cluster import BEAM, HOSTS, JOBS, SECOND, FlinkCluster
+from flink_cluster import BEAM, HOSTS, JOBS, SDK_WORKERS, SECOND, FlinkCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 1_000
 METRICS_TOLERANCE = 0.01
 RUN_LIMIT_S = 500
-SDK_WORKERS = "multiprocessing.forkserver"
 BEAM_WORDS = ["--runner=FlinkRunner", *(f"--{name}={value}" for name, value in BEAM["options"].items())]
 BEAM_NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
 CLUSTER = f"beam={json.dumps(BEAM)}"

@@ -1,14 +1,9 @@
 """gs://, s3:// and az:// on loopback, for all that uses them; and trainings that import little."""
 
-import json
-import subprocess
-import urllib.request
 from concurrent.futures import wait
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from object_servers import azure, has_azurite, running, s3
+from object_servers import azure, google, has_azurite, s3
 
 
 @pytest.fixture(scope="module")
@@ -46,46 +41,8 @@ def beside(monkeypatch):
 @pytest.fixture(scope="module")
 def gs(tmp_path_factory):
     """A strict Cloud Storage with the bucket `bucket`, as variables that lead all clients there."""
-    folder = tmp_path_factory.mktemp("gs")
-    pem, account = folder / "server.pem", folder / "account.json"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=*.googleapis.com", "-addext", "subjectAltName=DNS:*.googleapis.com"),
-            *("-keyout", "key.pem", "-out", "certificate.pem"),
-        ],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    pem.write_text((folder / "key.pem").read_text() + (folder / "certificate.pem").read_text())
-    here = Path(__file__).parent
-    with ExitStack() as servers:
-        store = servers.enter_context(running(here / "pusher" / "strict_store.py"))
-        proxy = servers.enter_context(running(here / "cloud" / "gs_proxy.py", store, pem))
-        bucket = f"http://127.0.0.1:{store}/_buckets/bucket"
-        urllib.request.urlopen(urllib.request.Request(bucket, method="PUT"), timeout=60).close()
-        account.write_text(
-            json.dumps(
-                {
-                    "type": "service_account",
-                    "client_email": "a@p.iam.gserviceaccount.com",
-                    "private_key": (folder / "key.pem").read_text(),
-                    "token_uri": f"http://127.0.0.1:{proxy}/token",
-                    "project_id": "p",
-                }
-            )
-        )
-        yield {
-            "STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{store}",
-            "http_proxy": f"http://127.0.0.1:{proxy}",
-            "https_proxy": f"http://127.0.0.1:{proxy}",
-            "no_proxy": "127.0.0.1,localhost",
-            "CURL_CA_BUNDLE": str(folder / "certificate.pem"),
-            "GOOGLE_AUTH_TOKEN_FOR_TESTING": "x",
-            "GOOGLE_APPLICATION_CREDENTIALS": str(account),
-            "NO_GCE_CHECK": "true",
-        }
+    with google(tmp_path_factory.mktemp("gs")) as variables:
+        yield variables
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import MappingProxyType
 
 JOB_SERVER = "localhost:8099"
 POOL = "localhost:50000"
@@ -29,6 +30,9 @@ BEAM = {
         "parallelism": 2,
     },
 }
+SDK_WORKERS = "multiprocessing.forkserver"
+"""What the command lines of a pool's Python workers have, and of the process that they are forked from."""
+_WORKER_POOL = ("-m", "slipway.components.beam_worker_pool", POOL)
 _START_LIMIT_S = 300.0
 _END_LIMIT_S = 60.0
 _POLL_S = 0.2
@@ -78,13 +82,16 @@ class FlinkCluster:
         folder: gets the logs, and what Beam's job server hands to workers; all hosts see it.
         task_managers: the hosts to start a TaskManager on.
         under: words to put before the commands of some hosts, by host.
+        has_pools: whether each TaskManager is started by a worker pool, a process of the checkout; without,
+            see `start_pool_in_container`.
     """
 
-    def __init__(self, project, folder, task_managers=(FIRST, SECOND), under=None):
+    def __init__(self, project, folder, task_managers=(FIRST, SECOND), *, under=None, has_pools=True):
         self._project = project
         self._folder = Path(folder)
         self._task_managers = task_managers
         self._under = under or {}
+        self._has_pools = has_pools
         self._network = None
         self._inside = 0
         self._space = None
@@ -130,21 +137,45 @@ class FlinkCluster:
         ]
 
     def start_task_manager(self, host):
-        """Start a TaskManager and its worker pool."""
+        """Start a TaskManager, by its worker pool if it has one that is a process."""
         address = ADDRESSES[host]
         self._begin(
             host,
-            *(sys.executable, "-m", "slipway.components.beam_worker_pool", POOL),
+            *((sys.executable, *_WORKER_POOL) if self._has_pools else ()),
             *self._flink("taskexecutor.TaskManagerRunner", _AGENT),
             *(f"-Dtaskmanager.host={address}", f"-Dtaskmanager.bind-host={address}"),
             f"-Dtaskmanager.resource-id={host}",
         )
 
+    def start_pool_in_container(self, host, image, *, folders=(), variables=MappingProxyType({}), podman):
+        """Start a host's worker pool in a container of an image; returns when it listens.
+
+        Args:
+            folders: all that it sees of this machine, each at the same path.
+            variables: the container's, beside the image's own.
+            podman: the environment variables for Podman itself.
+        """
+        seen = [f"--volume={folder}:{folder}" for folder in folders]
+        told = [f"--env={name}={value}" for name, value in variables.items()]
+        # Started from outside: the hosts know one user only, and an image has several. Yet its processes are
+        # among the cluster's, and end with them.
+        inside = f"/proc/{self._inside}"
+        self._log(
+            host,
+            [
+                *("nsenter", f"--net={inside}/root/run/netns/{host}"),
+                *("podman", "run", "--rm", "--pull=never", "--network=host", f"--pid=ns:{inside}/ns/pid"),
+                *("--read-only", "--cap-drop=all", "--user=0", "--http-proxy=false", "--log-driver=none"),
+                *(*seen, *told, image, "python", *_WORKER_POOL),
+            ],
+            podman,
+        )
+        self._wait_for_port(host, POOL)
+
     def kill_task_manager(self, host):
-        """Kill a TaskManager; returns when its worker pool has ended, too."""
+        """Kill a TaskManager; returns when the worker pool that started it has ended, too."""
         name = f"-Dtaskmanager.resource-id={host}"
-        [pool] = self.pids("slipway.components.beam_worker_pool", name)
-        [java] = set(self.pids(name)) - {pool}
+        [java] = set(self.pids(name)) - set(self.pids(*_WORKER_POOL, name))
         os.kill(java, signal.SIGKILL)
         self.wait_until(lambda: not self.pids(name), "the worker pool outlives its TaskManager")
 
@@ -230,8 +261,14 @@ class FlinkCluster:
         for host in self._task_managers:
             self.start_task_manager(host)
         self.wait_until(self._is_complete, "not all TaskManagers are there")
-        port = f":{int(JOB_SERVER.rpartition(':')[2]):04X}"
-        self.wait_until(lambda: any(each.endswith(port) for each in self.listening(JOBS)), "no job server")
+        self._wait_for_port(JOBS, JOB_SERVER)
+
+    def _wait_for_port(self, host, address):
+        port = f":{int(address.rpartition(':')[2]):04X}"
+        self.wait_until(
+            lambda: any(each.endswith(port) for each in self.listening(host)),
+            f"{address} does not answer on {host}",
+        )
 
     def _is_complete(self):
         try:
@@ -242,10 +279,14 @@ class FlinkCluster:
     def _begin(self, host, *command):
         # Programs that live for minutes are compiled quickly rather than well; killed ones leave their files.
         java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={self._folder}"
+        words = [*self._under.get(host, ()), *self.on(host, *command)]
+        self._log(host, words, {"JDK_JAVA_OPTIONS": java})
+
+    def _log(self, host, command, variables):
         with (self._folder / f"{host}.log").open("ab") as log:
             process = subprocess.Popen(
-                [*self._under.get(host, ()), *self.on(host, *command)],
-                env={**os.environ, "JDK_JAVA_OPTIONS": java},
+                command,
+                env={**os.environ, **variables},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
         self._begun.append(process)

@@ -1,4 +1,4 @@
-"""S3 and Azure on loopback, for tests and benchmarks: Moto's server, and Microsoft's own emulator."""
+"""gs://, s3:// and az:// on loopback, for tests and benchmarks: ours, Moto's and Microsoft's servers."""
 
 import base64
 import hashlib
@@ -21,14 +21,66 @@ _ACCOUNT = "devstoreaccount1"
 _ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
+def _here(*command):
+    return list(map(str, command))
+
+
 @contextmanager
-def running(*command):
-    """A server that prints its port."""
-    with subprocess.Popen([sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True) as process:
+def running(*command, on=_here):
+    """A server that prints its port; `on` makes a command one that runs elsewhere."""
+    with subprocess.Popen(on(sys.executable, *command), stdout=subprocess.PIPE, text=True) as process:
         try:
             yield int(process.stdout.readline())
         finally:
             process.terminate()
+
+
+@contextmanager
+def google(folder: Path, *, host: str = "127.0.0.1", on=_here) -> Iterator[dict[str, str]]:
+    """A strict Cloud Storage with the bucket `bucket`, as variables that lead all clients there.
+
+    Args:
+        folder: gets its certificate, and an account.
+        host: the address at which it listens, where `on` lets a command run.
+    """
+    pem, account = folder / "server.pem", folder / "account.json"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=*.googleapis.com", "-addext", "subjectAltName=DNS:*.googleapis.com"),
+            *("-keyout", "key.pem", "-out", "certificate.pem"),
+        ],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    pem.write_text((folder / "key.pem").read_text() + (folder / "certificate.pem").read_text())
+    servers = _PROJECT / "tests/integration"
+    with (
+        running(servers / "pusher/strict_store.py", host, "bucket", on=on) as store,
+        running(servers / "cloud/gs_proxy.py", store, pem, host, on=on) as proxy,
+    ):
+        account.write_text(
+            json.dumps(
+                {
+                    "type": "service_account",
+                    "client_email": "a@p.iam.gserviceaccount.com",
+                    "private_key": (folder / "key.pem").read_text(),
+                    "token_uri": f"http://{host}:{proxy}/token",
+                    "project_id": "p",
+                }
+            )
+        )
+        yield {
+            "STORAGE_EMULATOR_HOST": f"http://{host}:{store}",
+            "http_proxy": f"http://{host}:{proxy}",
+            "https_proxy": f"http://{host}:{proxy}",
+            "no_proxy": f"127.0.0.1,localhost,{host}",
+            "CURL_CA_BUNDLE": str(folder / "certificate.pem"),
+            "GOOGLE_AUTH_TOKEN_FOR_TESTING": "x",
+            "GOOGLE_APPLICATION_CREDENTIALS": str(account),
+            "NO_GCE_CHECK": "true",
+        }
 
 
 class S3:

@@ -1,4 +1,4 @@
-"""The way to a Cloud Storage on loopback for who knows public hosts only: python gs_proxy.py STORE_PORT PEM.
+"""The way to a Cloud Storage of the tests for who knows public hosts only: gs_proxy.py STORE_PORT PEM [HOST].
 
 TensorFlow's gs:// file system cannot be told another address, but goes through a proxy. This one ends TLS for
 *.googleapis.com with a certificate of the test's own and hands the requests to the store; it reaches nothing
@@ -33,7 +33,7 @@ async def answer(reader, writer, *, store, context):
         elif not host.endswith(b".googleapis.com"):
             writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
         else:
-            from_store, to_store = await asyncio.open_connection("127.0.0.1", store)
+            from_store, to_store = await asyncio.open_connection(*store)
             if method == b"CONNECT":
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
                 await writer.drain()
@@ -45,16 +45,16 @@ async def answer(reader, writer, *, store, context):
     writer.close()
 
 
-async def main(store, pem):
+async def main(store, pem, host="127.0.0.1"):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     context.set_alpn_protocols(["http/1.1"])
     server = await asyncio.start_server(
-        lambda reader, writer: answer(reader, writer, store=store, context=context), "127.0.0.1", 0
+        lambda reader, writer: answer(reader, writer, store=(host, int(store)), context=context), host, 0
     )
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), sys.argv[2]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,7 +1,7 @@
-"""The image, built on this machine from a base made here, and a rehearsal in containers of it.
+"""The image, built on this machine from a base made here, and rehearsals with containers of it.
 
-Seen only here: that the image holds all that tasks import, and that they run as another user on read-only
-files, with the memory and cores that the job gives them.
+Seen only here: that the image holds all that tasks and Beam's workers import, and that tasks run as another
+user on read-only files, with the memory and cores that the job gives them.
 """
 
 import json
@@ -14,10 +14,14 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import flink_cluster
 import pytest
+from flink_cluster import ADDRESSES, BEAM, FIRST, JOBS, SDK_WORKERS, SECOND, FlinkCluster
 from installed import needed
+from object_servers import google
 from packaging.utils import canonicalize_name
 from watched import run_watched
 
@@ -152,6 +156,83 @@ def test_rehearsal_in_containers_makes_what_the_local_run_made(image, storage, f
     pushed = Path(record["pushed"]["path"])
     assert (pushed / "saved_model.pb").stat().st_uid == 10001, "the tasks run as the image's user"
     assert podman(storage, "ps", "--all", "--quiet") == "", "no container is left"
+
+
+@pytest.fixture
+def gs_and_cluster(project, image, storage, tmp_path):
+    """A Cloud Storage, and a Flink cluster whose worker pools run in the image and share no disk with it."""
+    if reason := flink_cluster.missing(project):
+        pytest.skip(reason)
+    account, shared = tmp_path / "account", tmp_path / "cluster"
+    account.mkdir()
+    shared.mkdir()
+    with (
+        FlinkCluster(project, shared, has_pools=False) as cluster,
+        google(account, host=ADDRESSES[JOBS], on=partial(cluster.on, JOBS)) as variables,
+    ):
+        for host in (FIRST, SECOND):
+            cluster.start_pool_in_container(
+                host, image, folders=[account], variables=variables, podman=storage
+            )
+        yield variables, cluster
+
+
+UPLOAD = """
+import sys, urllib.request
+url, file = sys.argv[1:]
+with open(file, "rb") as data:
+    urllib.request.urlopen(urllib.request.Request(url, data.read(), method="POST")).close()
+"""
+
+
+def test_beam_workers_in_the_image_make_of_what_is_on_gs_what_the_direct_runner_makes_though_one_is_lost(
+    gs_and_cluster, image, taxi_csv, fewer, first_record, tmp_path
+):
+    from slipway.pipeline.cloud.rehearsal.output_comparison import compare_outputs
+
+    gs, cluster = gs_and_cluster
+    url = f"{gs['STORAGE_EMULATOR_HOST']}/upload/storage/v1/b/bucket/o?uploadType=media&name=trips/1.csv"
+    subprocess.run(cluster.on(JOBS, sys.executable, "-c", UPLOAD, url, taxi_csv), check=True)
+    settings = {
+        "cloud.image": image,
+        "data.source": "gs://bucket/trips/*.csv",
+        "beam": json.dumps(BEAM),
+        "evaluate.serving": "null",
+    }
+    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    output = ("--root", "gs://bucket/pipelines", "--output", tmp_path / "output")
+    rehearsal = subprocess.Popen(
+        cluster.on(JOBS, sys.executable, "cloud_runner.py", "rehearse", *fewer, *words, *output),
+        env={**os.environ, "CI": "true", **gs},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    # Both have started what they need for the rows of Ingest: a worker, beside what it is forked from.
+    cluster.wait_until(
+        lambda: rehearsal.poll() is not None or len(cluster.pids(SDK_WORKERS)) == 4, "no workers"
+    )
+    cluster.kill_task_manager(SECOND)
+    cluster.start_task_manager(SECOND)
+    said, _ = rehearsal.communicate(timeout=900)
+    assert rehearsal.returncode == 0, said
+    ingest, *others = cluster.jobs()
+    assert ingest["timestamps"]["RESTARTING"] > 0
+    assert {job["state"] for job in (ingest, *others)} == {"FINISHED"}
+    assert {host for job in others for host in cluster.hosts_of(job)} == {FIRST, SECOND}
+    cluster.wait_until(lambda: len(cluster.pids(SDK_WORKERS)) == 2, "a worker outlives its TaskManager")
+    [made] = (tmp_path / "output/rehearsal/runs").glob("*/run.json")
+    theirs = {node["id"]: node["outputs"] for node in json.loads(made.read_text())["nodes"]}
+    ours = {node.id: node.outputs for node in first_record.nodes}
+    compared = [
+        each
+        for node in ("Ingest", "StatisticsGen", "Transform", "ModelGate")
+        for each in compare_outputs(node, ours[node], theirs[node])
+    ]
+    assert {each.output for each in compared} >= {
+        *("examples", "statistics", "transform_graph", "transformed_examples", "blessing")
+    }
+    assert [each for each in compared if each.differences or each.unread] == []
 
 
 @pytest.fixture

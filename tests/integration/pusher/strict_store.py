@@ -1,4 +1,4 @@
-"""A strict Cloud Storage on loopback, for tests: python strict_store.py; prints its port.
+"""A strict Cloud Storage on loopback, for tests: python strict_store.py [HOST [BUCKET]]; prints its port.
 
 The handlers are those of gcp-storage-emulator. Around them stand what it ignores (preconditions, generations,
 paging) and faults on demand: POST /_faults with [{"method", "match", "kind", "skip", "times"}, ...]. Kinds:
@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import re
+import sys
 import threading
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -36,9 +37,11 @@ class Store(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self):
+    def __init__(self, host="127.0.0.1", *names):
         self.storage = Kept(use_memory_fs=True)
-        super().__init__(("127.0.0.1", 0), partial(Handler, self.storage))
+        for name in names:
+            buckets.create_bucket(name, self.storage)
+        super().__init__((host, 0), partial(Handler, self.storage))
         self.lock = threading.RLock()
         self.faults = []
         self.requests = []
@@ -225,6 +228,6 @@ class Handler(RequestHandler):
 
 if __name__ == "__main__":
     logging.disable()
-    store = Store()
+    store = Store(*sys.argv[1:])
     print(store.server_address[1], flush=True)
     store.serve_forever()
