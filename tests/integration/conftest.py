@@ -1,5 +1,6 @@
 """gs://, s3:// and az:// on loopback, for all that uses them; and trainings that import little."""
 
+import json
 from concurrent.futures import wait
 
 import pytest
