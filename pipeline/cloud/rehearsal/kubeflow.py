@@ -72,12 +72,16 @@ class ObjectStore:
         """Return True if there is any object below an address."""
         return self._at(address).exists() if _is_ours(address) else self._others.exists(address)
 
-    def read(self, address: str) -> str | None:
-        """Return the text of an object; None if there is none."""
+    def take(self, address: str) -> str | None:
+        """Return the text of an object, and remove it; None if there is none."""
         if not _is_ours(address):
-            return self._others.read(address)
+            return self._others.take(address)
         path = self._at(address)
-        return path.read_text(encoding="utf-8") if path.is_file() else None
+        if not path.is_file():
+            return None
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        return text
 
     def fetch(self, address: str, folder: Path) -> None:
         """Copy all objects below an address; do nothing if there are none."""
@@ -112,15 +116,18 @@ class RemoteStore:
         """Return True if there is any object below an address."""
         return StoredObjects(address).exist() if speaks_s3(address) else self._others.exists(address)
 
-    def read(self, address: str) -> str | None:
-        """Return the text of an object; None if there is none."""
+    def take(self, address: str) -> str | None:
+        """Return the text of an object, and remove it; None if there is none."""
         if not speaks_s3(address):
-            return self._others.read(address)
+            return self._others.take(address)
         folder, _, name = address.rpartition("/")
+        objects = StoredObjects(folder)
         try:
-            return StoredObjects(folder).read(name).decode()
+            text = objects.read(name).decode()
         except FileNotFoundError:
             return None
+        objects.remove(name)
+        return text
 
     def fetch(self, address: str, folder: Path) -> None:
         """Copy all objects below an address; do nothing if there are none."""

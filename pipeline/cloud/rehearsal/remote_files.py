@@ -13,12 +13,13 @@ class TfxFiles:
         """Return True if there is a file or a folder at an address."""
         return bool(fileio.exists(address))
 
-    def read(self, address: str) -> str | None:
-        """Return the text of a file; None if there is none."""
+    def take(self, address: str) -> str | None:
+        """Return the text of a file, and remove it; None if there is none."""
         if not self.exists(address):
             return None
         with fileio.open(address) as file:
             text: str = file.read()
+        fileio.remove(address)
         return text
 
     def fetch(self, address: str, folder: Path) -> None:

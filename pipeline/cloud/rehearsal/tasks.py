@@ -65,8 +65,8 @@ class Files(Protocol):
     def exists(self, address: str) -> bool:
         """Return True if there is a file or a folder at an address."""
 
-    def read(self, address: str) -> str | None:
-        """Return the text of a file; None if there is none."""
+    def take(self, address: str) -> str | None:
+        """Return the text of a file, and remove it; None if there is none."""
 
     def fetch(self, address: str, folder: Path) -> None:
         """Copy the folder at an address; do nothing if there is none."""
@@ -221,7 +221,7 @@ class Rehearsed:
         if driver:
             self.service.prepare_task(given)
             self._run(f"{name}-{attempt}-driver", container, command_of(driver, given), output_file)
-            apply_executor_output(given, self._read(output_file))
+            apply_executor_output(given, self._taken(output_file))
         key = self.service.cache_key(component_of(self.spec, name), container, given)
         may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
         if may_be_cached and (earlier := tasks.cached(key)):
@@ -231,7 +231,7 @@ class Rehearsed:
         try:
             self.service.prepare_task(given)
             self._run(f"{name}-{attempt}", container, command_of(container, given), output_file)
-            output = self._read(output_file)
+            output = self._taken(output_file)
             made = self.service.collect_outputs(given, output)
         finally:
             self.service.clean_up()
@@ -275,11 +275,16 @@ class Rehearsed:
             "outputs": outputs if is_new else {},
         }
 
-    def _read(self, address: str) -> ExecutorOutput:
+    def _taken(self, address: str) -> ExecutorOutput:
+        """Read a command's output file and remove it: the executor's has the driver's address.
+
+        TensorFlow remembers the size of a file on gs:// for seconds, and would cut a longer one in its place.
+        """
         if _is_remote(address):
-            text = self.files.read(address)
+            text = self.files.take(address)
         else:
             text = Path(address).read_text(encoding="utf-8") if Path(address).exists() else None
+            Path(address).unlink(missing_ok=True)
         document: ExecutorOutput = json.loads(text or "{}")
         return document
 

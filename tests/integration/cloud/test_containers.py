@@ -158,6 +158,18 @@ def test_rehearsal_in_containers_makes_what_the_local_run_made(image, storage, f
     assert podman(storage, "ps", "--all", "--quiet") == "", "no container is left"
 
 
+def test_rehearsal_in_containers_with_artifacts_on_gs_makes_the_same(
+    image, gs, fewer, rehearse, output, monkeypatch
+):
+    for name, value in gs.items():
+        monkeypatch.setenv(name, value)
+    words = ("--set", f"cloud.image={image}", "--root", "gs://bucket/pipelines")
+    finished = rehearse(*fewer, *words, "--output", str(output))
+    assert finished.returncode == 0, finished.stderr
+    assert "Equal to the local run" in finished.stderr
+    assert "Differs" not in finished.stderr
+
+
 @pytest.fixture
 def gs_and_cluster(project, image, storage, tmp_path):
     """A Cloud Storage, and a Flink cluster whose worker pools run in the image and share no disk with it."""

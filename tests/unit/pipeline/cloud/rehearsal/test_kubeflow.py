@@ -34,8 +34,10 @@ class Elsewhere:
     def exists(self, address):
         return self.at(address).exists()
 
-    def read(self, address):
-        return self.at(address).read_text()
+    def take(self, address):
+        text = self.at(address).read_text()
+        self.at(address).unlink()
+        return text
 
     def fetch(self, address, folder):
         shutil.copytree(self.at(address), folder)
@@ -216,7 +218,7 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     [model] = made["model"]
     assert (model["uri"], model["metadata"]) == (uri, {"a": 1, "b": 2.0})
     assert model["artifactId"].isdigit()
-    assert store.read(f"{uri}/deep/weights") == "2"
+    assert store.take(f"{uri}/deep/weights") == "2"
     assert not (place.parent / "store" / uri.removeprefix(f"{BUCKET}/") / "empty").exists()
     service.clean_up()
     assert not place.exists(), "the container is gone"
@@ -239,12 +241,13 @@ def test_launcher_brings_and_uploads_by_a_real_store_in_the_folders_of_its_schem
     here.mkdir()
     (here / "weights").write_text("2")
     service.collect_outputs(given, {"artifacts": {}})
-    assert (store.read(f"{uri}/weights"), store.read(f"{uri}/none"), store.exists(uri)) == ("2", None, True)
+    assert store.exists(uri)
     store.fetch(uri, tmp_path / "copy")
     assert (tmp_path / "copy/weights").read_text() == "2"
+    assert (store.take(f"{uri}/weights"), store.take(f"{uri}/weights")) == ("2", None)
     (tmp_path / "gs/b").mkdir(parents=True)
     (tmp_path / "gs/b/x").write_text("3")
-    assert (store.exists("gs://b"), store.read("gs://b/x")) == (True, "3")
+    assert (store.exists("gs://b"), store.take("gs://b/x")) == (True, "3")
 
 
 def test_output_that_is_not_in_its_folder_is_an_error_only_without_ml_metadata(kubeflow):
@@ -289,10 +292,13 @@ def test_equal_tasks_are_reported_by_what_they_take_and_not_by_where_they_write(
 
 
 def test_what_is_not_in_the_store_is_nothing(store, tmp_path):
-    assert store.read(f"{BUCKET}/x") is None
+    assert store.take(f"{BUCKET}/x") is None
     assert not store.exists(f"{BUCKET}/x")
     store.fetch(f"{BUCKET}/x", tmp_path / "here")
     assert not (tmp_path / "here").exists()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/x").write_text("once")
+    assert (store.take(f"{BUCKET}/x"), store.take(f"{BUCKET}/x")) == ("once", None)
 
 
 def test_other_stores_are_read_where_they_are(store, tmp_path):
@@ -300,9 +306,10 @@ def test_other_stores_are_read_where_they_are(store, tmp_path):
     there.mkdir(parents=True)
     (there / "schema.pbtxt").write_text("feature {}")
     assert store.exists("gs://bucket/schema")
-    assert store.read("gs://bucket/schema/schema.pbtxt") == "feature {}"
     store.fetch("gs://bucket/schema", tmp_path / "here")
     assert (tmp_path / "here/schema.pbtxt").is_file()
+    assert store.take("gs://bucket/schema/schema.pbtxt") == "feature {}"
+    assert not (there / "schema.pbtxt").exists()
 
 
 def importing(service, uri, **importer):

@@ -93,8 +93,12 @@ class Elsewhere:
     def at(self, address):
         return self.folder / address.removeprefix("far://")
 
-    def read(self, address):
-        return self.at(address).read_text() if self.at(address).exists() else None
+    def take(self, address):
+        if not self.at(address).exists():
+            return None
+        text = self.at(address).read_text()
+        self.at(address).unlink()
+        return text
 
     def fetch(self, address, folder):
         if self.at(address).exists():
@@ -294,7 +298,9 @@ pathlib.Path(json.loads(sys.argv[1])["outputs"]["outputFile"]).write_text(json.d
         command = [sys.executable, "-c", code]
         return {"preCacheCheck": {"command": command, "args": ["{{$}}"]}}
 
-    executor(job, "Make")["lifecycle"] = driver(1)
+    # An output file that is there would be the driver's.
+    writes = WRITES.replace("""["outputFile"]).write_text(""", """["outputFile"]).open("x").write(""")
+    executor(job, "Make").update(lifecycle=driver(1), command=[sys.executable, "-c", writes])
     made = rehearsed("1").run_task("Make", attempt=1)
     assert json.loads((Path(made["outputs"]["model"][0]["uri"]) / "asked.json").read_text()) == {
         "fingerprint": 1
