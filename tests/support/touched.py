@@ -2,7 +2,8 @@
 
 Changed is what differs from where the branch left its upstream, or `main`, and what is not committed. A
 module's tests are its mirror (components/x/y.py -> tests/unit/components/x/test_y.py) and those that import
-it; where there are none, those of the modules that import it. Any other file's tests are those that name it.
+it, also through a module of tests/support; where there are none, those of the modules that import it. Any
+other file's tests are those that name it.
 """
 
 import ast
@@ -15,7 +16,7 @@ IN_SLIPWAY = ("pipeline", "components", "schemas")
 PACKAGES = (*IN_SLIPWAY, "workloads")
 MOST_FILES = 40
 """This many take less than a minute; a change that touches more needs `make test`."""
-_UNIT = Path("tests/unit")
+_UNIT, _SUPPORT = Path("tests/unit"), Path("tests/support")
 
 
 def changed(root: Path) -> list[Path]:
@@ -126,8 +127,10 @@ def _of_module(file: Path, tests: Mapping[Path, frozenset[str]]) -> tuple[list[P
 
 
 def unit_tests(root: Path) -> dict[Path, frozenset[str]]:
-    """The file of each unit test, and what it imports."""
-    return _read(root, sorted((root / _UNIT).rglob("test_*.py")))
+    """The file of each unit test, and what it imports, itself or through modules of tests/support."""
+    support = {dotted(file): names for file, names in _read(root, (root / _SUPPORT).glob("*.py")).items()}
+    own = _read(root, sorted((root / _UNIT).rglob("test_*.py")))
+    return {test: names.union(*(support.get(name, ()) for name in names)) for test, names in own.items()}
 
 
 def own_modules(root: Path) -> dict[Path, frozenset[str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import touched as program
-from touched import MOST_FILES, changed, imported, main, touched
+from touched import MOST_FILES, changed, imported, main, touched, unit_tests
 
 UNIT = Path("tests/unit")
 TESTS = {
@@ -124,6 +124,20 @@ def test_what_main_got_meanwhile_is_not_this_branches_change(checkout):
 
 def test_folder_that_is_no_checkout_has_no_changes(tmp_path):
     assert changed(tmp_path) == []
+
+
+def test_what_a_test_imports_through_a_support_module_counts(tmp_path):
+    files = {
+        "tests/unit/test_a.py": "from made import workload",
+        "tests/unit/test_b.py": "import json",
+        "tests/support/made.py": "from slipway.pipeline.config import WorkloadConfig",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = unit_tests(tmp_path)
+    assert "slipway.pipeline.config" in found[Path("tests/unit/test_a.py")]
+    assert found[Path("tests/unit/test_b.py")] == {"json"}
 
 
 def test_files_are_printed_up_to_a_limit_and_the_rest_is_reported(project, monkeypatch, capsys):
