@@ -16,8 +16,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def signals_handled_by(handler: Callable[..., object]) -> Iterator[None]:
     """Call `handler(signum, frame)` for Ctrl-C, SIGTERM and SIGHUP; restore the earlier handlers at the end.
 
-    SIGHUP, of a terminal that is closed, is left ignored if it is, as by `nohup`, and is handled once, since
-    a shell and the kernel each send it.
+    SIGHUP, of a terminal that is closed, is left ignored if it is, as by `nohup`. It is handled once and
+    ignored from then on, since a shell and the kernel each send it, the second perhaps after the block.
 
     Also applies if SIGINT is ignored, as shells set it for background jobs of a script: a signal sent to a
     run is meant for it. Does nothing outside the main thread, e.g. in a notebook's worker, because Python
@@ -29,13 +29,18 @@ def signals_handled_by(handler: Callable[..., object]) -> Iterator[None]:
     before = {
         signum: signal.signal(signum, _once(handler) if signum == signal.SIGHUP else handler)
         for signum in _ENDING
-        if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN
+        if _is_heard(signum)
     }
     try:
         yield
     finally:
         for signum, earlier in before.items():
-            signal.signal(signum, earlier)
+            if _is_heard(signum):
+                signal.signal(signum, earlier)
+
+
+def _is_heard(signum: int) -> bool:
+    return signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN
 
 
 def _once(handler: Callable[..., object]) -> Callable[..., object]:

@@ -17,11 +17,16 @@ def handlers_as_before():
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_each_signal_that_ends_is_handled_and_its_earlier_handler_restored(signum):
-    earlier = signal.getsignal(signum)
+def test_each_signal_that_ends_is_handled(signum):
     with pytest.raises(KeyboardInterrupt), signals_handled_by(raise_interrupt):
         os.kill(os.getpid(), signum)
-    assert signal.getsignal(signum) == earlier
+
+
+def test_the_earlier_handlers_are_restored():
+    earlier = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    with signals_handled_by(raise_interrupt):
+        pass
+    assert {signum: signal.getsignal(signum) for signum in earlier} == earlier
 
 
 def test_a_terminal_that_closes_counts_once_however_often_it_tells():
@@ -29,6 +34,15 @@ def test_a_terminal_that_closes_counts_once_however_often_it_tells():
         os.kill(os.getpid(), signal.SIGHUP)
         os.kill(os.getpid(), signal.SIGHUP)
     assert signals.count == 1
+
+
+def test_a_terminal_that_tells_again_after_the_block_ends_nothing_that_is_left_to_do():
+    with signals_handled_by((outer := Interruptions()).note):
+        with pytest.raises(KeyboardInterrupt), signals_handled_by(raise_interrupt):
+            os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert outer.count == 0
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def test_under_nohup_a_terminal_that_closes_is_not_heard():
