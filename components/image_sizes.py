@@ -5,7 +5,10 @@ import struct
 from collections.abc import Callable, Iterator
 
 PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN, WEBP_BEGIN = b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff", b"RIFF"
-"""Magic numbers of the formats whose compression can make a large image of a small file; BMP has none."""
+"""Magic numbers of the formats whose compression can make a large image of a small file; BMP has none.
+
+JPEG XL is missing: its two bytes occur by chance in other images, where it would be looked for, too.
+"""
 WEBP_WORD = b"WEBP"
 """What follows the first 8 bytes of a WebP; other files begin like it."""
 GIF_HEAD, GIF_DESCRIPTOR = 13, 9
