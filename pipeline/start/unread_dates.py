@@ -16,6 +16,8 @@ _DATE = re.compile(
 # What follows a day: a year, a time and a zone, as in "2024 at 10:20 PM CET", but not the words of a diary.
 _WORD = re.compile(r"\b(?!(?:[ap]m|at|um|uhr)\b)[^\W\d_]{2}[\w/]*", re.IGNORECASE)
 _MOST_WORDS = 1
+# GMT+0100 (Central European Standard Time), or the zone's name alone.
+_ZONE = re.compile(r"\(|(?:[a-z]{2,12} ){1,3}time$", re.IGNORECASE)
 # If so many texts are dates, the others are slips, or words for no date.
 _MOSTLY, _LEAST = 0.9, 5
 
@@ -41,5 +43,4 @@ def unread_dates(texts: Sequence[str]) -> str:
 def _is_date(text: str) -> bool:
     """Whether a text begins with a date, and does not go on in words, such as an entry of a diary."""
     day = _DATE.match(text)
-    # What is in brackets is the zone: GMT+0100 (Central European Standard Time).
-    return day is not None and len(_WORD.findall(text[day.end() :].partition("(")[0])) <= _MOST_WORDS
+    return day is not None and len(_WORD.findall(_ZONE.split(text[day.end() :], 1)[0])) <= _MOST_WORDS

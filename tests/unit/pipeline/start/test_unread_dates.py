@@ -17,6 +17,7 @@ GERMAN = [f"{day:02}.01.2024" for day in range(1, 28)]
         [f"March {day}, 2024 at 10:20 AM CET" for day in range(1, 20)],
         [f"Fri Mar {day:02} 10:20:30 CET 2024" for day in range(1, 20)],
         [f"Fri Mar {day:02} 2024 10:20:30 GMT+0100 (Central European Standard Time)" for day in range(1, 20)],
+        [f"Friday, March {day}, 2024 at 10:20:30 AM Central European Standard Time" for day in range(1, 20)],
         [*DAYS, "2024-02-01 or in the week after it"],
     ],
 )
@@ -67,7 +68,7 @@ def test_other_texts_are_no_dates(texts):
     assert unread_dates(texts) == ""
 
 
-@pytest.mark.parametrize("filling", [" ", "\t", "T", "1", "a", "pm ", "T/", "("])
+@pytest.mark.parametrize("filling", [" ", "\t", "T", "1", "a", "pm ", "T/", "(", "time "])
 def test_a_text_of_a_million_characters_after_a_day_is_judged_at_once(filling):
     """A search that begins anew at each of them would take hours."""
     unread_dates([*DAYS, "TBD", f"2024-02-01{filling * 1_000_000}?"])
