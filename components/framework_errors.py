@@ -10,7 +10,8 @@ _OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<w
 _OF_A_SHAPE = re.compile(r"Could not automatically infer the output shape.+?Error encountered:\s+", re.DOTALL)
 _OF_A_GRAPH = "Graph execution error:"
 _ABOUT_THE_GRAPH = (_OF_A_GRAPH, "Detected at node", "<stack traces", "[[{{node", 'File "')
-_FUNCTION_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
+# Also of a graph on several devices, such as a CPU and a GPU, which numbers the errors.
+_AROUND = re.compile(r"^\d+ root error\(s\) found\.$|^\(\d+\) [A-Z_]+: +|\{\{function_node [^}]*\}\} ?")
 _NODE = re.compile(r"\[\[\{\{node (?P<name>[^}]+)\}\}\]\]")
 # TensorFlow reports an error in code rewritten by AutoGraph, or of an operation of a graph, as text: lines of
 # the code, and the error below.
@@ -93,4 +94,4 @@ def sentence(message: str) -> str:
 
 
 def _lines(message: str) -> list[str]:
-    return [_FUNCTION_NODE.sub("", line.strip()) for line in message.splitlines()]
+    return [_AROUND.sub("", line.strip()) for line in message.splitlines()]

@@ -293,7 +293,11 @@ def _told(ask: Any, stage: str) -> bool:
 
 def _words(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    useful = [line for line in lines if not line.startswith(_ABOUT_THE_GRAPH)]
+    useful = [
+        line
+        for line in lines
+        if not line.startswith(_ABOUT_THE_GRAPH) and not line.endswith("root error(s) found.")
+    ]
     return f"{type(error).__name__}: {(useful or lines or ['no message'])[0]}"[:300]
 
 

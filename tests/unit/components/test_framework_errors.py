@@ -14,6 +14,20 @@ Detected at node GatherV2 defined at (most recent call last):
 
 {{function_node __wrapped__Take}} indices[0,0] = 8 is not in [0, 3)
 \t [[{{node functional_1/embedding_1/GatherV2}}]] [Op:__inference_execution_865]"""
+# As TensorFlow 2.21 writes it where another device waits for the operation.
+DEVICES = """Graph execution error:
+
+Detected at node GatherV2 defined at (most recent call last):
+  File "/a/model.py", line 13, in call
+
+2 root error(s) found.
+  (0) INVALID_ARGUMENT:  indices[0] = 8 is not in [0, 2)
+\t [[{{node GatherV2}}]]
+\t [[GatherV2/_4]]
+  (1) INVALID_ARGUMENT:  indices[0] = 8 is not in [0, 2)
+\t [[{{node GatherV2}}]]
+0 successful operations.
+0 derived errors ignored. [Op:__inference_g_20]"""
 SHAPE = "Could not automatically infer the output shape / dtype of 'own'. Error encountered:\n\n"
 LAYER = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nArguments received: x"
 
@@ -46,6 +60,7 @@ def test_the_reason_is_what_is_left(message, lines):
         ("  first \n  second", "first"),
         (GRAPH, "indices[0,0] = 8 is not in [0, 3)"),
         ("Graph execution error:\n", ""),
+        (DEVICES, "indices[0] = 8 is not in [0, 2)"),
         ("x" * 999, "x" * 300),
     ],
 )

@@ -237,4 +237,6 @@ def test_message_of_an_error_is_its_first_line_and_short():
     assert client._words(ValueError()) == "ValueError: no message"
     graph = 'Graph execution error:\n\nDetected at node Take\n  File "/a.py", line 7, in call\n\nno row 3\n'
     assert client._words(ValueError(graph)) == "ValueError: no row 3"
+    devices = "Graph execution error:\n\n2 root error(s) found.\n  (0) INVALID_ARGUMENT:  no row 3\n"
+    assert client._words(ValueError(devices)) == "ValueError: (0) INVALID_ARGUMENT:  no row 3"
     assert len(client._words(ValueError("x" * 999))) == 300
