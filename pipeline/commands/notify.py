@@ -1,5 +1,6 @@
 """Notifies a command or webhook of a run's end; a failed notification never changes the run's outcome."""
 
+import html
 import json
 import math
 import os
@@ -46,7 +47,7 @@ def send(command: Sequence[str], webhook_env: str | None, payload: Mapping[str, 
     if command:
         yield from _command(command, document)
     if webhook_env:
-        yield from _webhook(webhook_env, document)
+        yield from _webhook(webhook_env, _for_chat(document))
 
 
 def message(record: RunRecord) -> dict[str, object]:
@@ -68,6 +69,15 @@ def message(record: RunRecord) -> dict[str, object]:
         "metrics": {name: value if math.isfinite(value) else None for name, value in record.metrics.items()},
         "pushed": record.pushed,
     }
+
+
+def _for_chat(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message with what chats take for mentions and links as plain characters.
+
+    Names of classes and errors of the data are in its text. See
+    https://docs.slack.dev/messaging/formatting-message-text/#escaping.
+    """
+    return {**payload, "text": html.escape(str(payload["text"]), quote=False)}
 
 
 def _command(command: Sequence[str], payload: Mapping[str, object]) -> Iterator[str]:

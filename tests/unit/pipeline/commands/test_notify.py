@@ -12,7 +12,7 @@ import loopback
 import pytest
 
 from slipway.pipeline.commands import notify as module
-from slipway.pipeline.commands.notify import message, notify
+from slipway.pipeline.commands.notify import message, notify, send
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest, WorkloadRun
 
@@ -67,6 +67,14 @@ def test_a_webhook_gets_the_outcome(hook):
     assert path == f"/{PATH}"
     assert told["text"].startswith("taxi (20261121-050000-abcd): ")
     assert (told["state"], told["exit_code"]) == ("complete", 0)
+
+
+def test_a_webhook_gets_no_mention_or_link_that_the_data_holds_and_a_command_the_text_as_it_is(hook, capfd):
+    text = "not pushed: class <!channel> & <http://far|here>"
+    assert list(send(["cat"], "HOOK", {"text": text})) == []
+    ((_, told),) = hook.got
+    assert told["text"] == "not pushed: class &lt;!channel&gt; &amp; &lt;http://far|here&gt;"
+    assert json.loads(capfd.readouterr().err)["text"] == text
 
 
 def test_metrics_that_json_cannot_hold_are_null(hook, tmp_path):
