@@ -50,3 +50,11 @@ def test_a_token_goes_on_to_the_same_server_only(server, host, sent):
     with PlainSession() as session:
         session.get(f"{address}/{host}", auth=with_token)
     assert seen == [("127.0.0.1", "Bearer T"), (host, sent)]
+
+
+def test_the_login_of_an_address_is_sent_as_that_of_netrc_is_not(server):
+    """As a webhook's address may have one."""
+    address, seen = server
+    with PlainSession() as session:
+        session.get(f"{address.replace('//', '//some%40one:pass@')}/end")
+    assert seen == [("127.0.0.1", "Basic c29tZUBvbmU6cGFzcw==")]
