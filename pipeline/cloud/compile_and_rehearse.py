@@ -108,7 +108,7 @@ def rehearse_request(
     require_kfp()
     if request.is_workload and request.beam_args:
         raise UsageError(
-            f"--beam {request.beam_args[0]}: a workload is rehearsed with Beam's direct runner only.",
+            f"--beam {request.beam_args[0]}: a rehearsal of a workload takes no options for Beam.",
             hint="leave --beam out; it is for --pipeline",
         )
     from slipway.pipeline.cloud.rehearsal.local_counterpart import compare_with_local

@@ -106,7 +106,7 @@ def check_engine(args: Sequence[str]) -> None:
             hint="set it in a profile for cloud runs, and direct here: --set beam.runner=direct",
         )
     without_ports(args)
-    if "job_endpoint" in options:
+    if "job_endpoint" in options and runner != RUNNERS["direct"]:
         _reach("job_endpoint", options["job_endpoint"])
         if options.get("environment_type", "").upper() == "EXTERNAL":
             _check_worker_pool(options.get("environment_config", ""))

@@ -88,7 +88,8 @@ def runs_on_cluster(config: WorkloadConfig, root: str | None) -> bool:
     Args:
         root: the folder for the artifacts; the cluster's workers are sure to see it only on gs://.
     """
-    return "job_endpoint" in config.beam.options and (root or "").startswith(GS)
+    names_server = config.beam.runner != "direct" and "job_endpoint" in config.beam.options
+    return names_server and (root or "").startswith(GS)
 
 
 def left_out(config: WorkloadConfig) -> tuple[str, ...]:

@@ -104,8 +104,10 @@ def test_job_server_that_does_not_answer_is_refused():
         server.bind(("127.0.0.1", 0))
         host, port = server.getsockname()
         args = beam_args(BeamConfig(runner="flink", options={"job_endpoint": f"{host}:{port}"}), NOWHERE)
-        with pytest.raises(ConfigError, match=r"job_endpoint: nothing answers at 127.0.0.1:\d+"):
+        with pytest.raises(ConfigError, match=r"job_endpoint: nothing answers at 127.0.0.1:\d+") as caught:
             check_engine(args)
+        assert "set beam.runner=direct" in caught.value.hint
+        check_engine(beam_args(BeamConfig(options={"job_endpoint": f"{host}:{port}"}), NOWHERE))
         server.listen()
         check_engine(args)
 

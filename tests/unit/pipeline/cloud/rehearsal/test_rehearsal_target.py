@@ -109,7 +109,8 @@ def test_kubeflow_refuses_other_machines_as_it_does_when_the_job_is_submitted(ta
 def test_beam_runs_on_the_cluster_that_the_workload_names_only_where_its_workers_see_the_artifacts(target):
     cluster = "beam={runner: flink, options: {job_endpoint: 'flink:8099'}}"
     assert target(cluster, root="gs://b/art").settings.beam.options == {"job_endpoint": "flink:8099"}
-    for elsewhere in (target(cluster), target("beam.runner=flink", root="gs://b/art")):
+    direct = target(cluster, "beam.runner=direct", root="gs://b/art")
+    for elsewhere in (target(cluster), target("beam.runner=flink", root="gs://b/art"), direct):
         assert (elsewhere.settings.beam.runner, elsewhere.settings.beam.options) == ("direct", {})
 
 
