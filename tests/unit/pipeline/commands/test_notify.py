@@ -1,6 +1,7 @@
 import contextlib
 import json
 import math
+import os
 import socket
 import sys
 import threading
@@ -33,11 +34,13 @@ def hook(monkeypatch):
 
     class Hook(BaseHTTPRequestHandler):
         got: ClassVar[list] = []
+        logins: ClassVar[list] = []
         answer = 200
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             self.got.append((self.path, json.loads(body)))
+            self.logins.append(self.headers["Authorization"])
             self.send_response(self.answer)
             self.send_header("Location", "/elsewhere")
             self.end_headers()
@@ -75,6 +78,15 @@ def test_a_webhook_gets_no_mention_or_link_that_the_data_holds_and_a_command_the
     ((_, told),) = hook.got
     assert told["text"] == "not pushed: class &lt;!channel&gt; &amp; &lt;http://far|here&gt;"
     assert json.loads(capfd.readouterr().err)["text"] == text
+
+
+@pytest.mark.parametrize(("login", "sent"), [("", None), ("me:own@", "Basic bWU6b3du")])
+def test_a_webhook_gets_the_login_in_its_address_and_none_of_netrc(hook, monkeypatch, tmp_path, login, sent):
+    (tmp_path / "netrc").write_text("default login somebody password other\n", encoding="utf-8")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("HOOK", os.environ["HOOK"].replace("//", f"//{login}", 1))
+    assert list(notify(_record(webhook_env="HOOK"))) == []
+    assert hook.logins == [sent]
 
 
 def test_metrics_that_json_cannot_hold_are_null(hook, tmp_path):
