@@ -17,7 +17,7 @@ class PlainSession(Session):
 
     def rebuild_auth(self, prepared_request: PreparedRequest, response: Response) -> None:
         """Prepare a request that follows a redirect."""
-        before, after = response.request.url, prepared_request.url
+        before, after = response.request.url or "", prepared_request.url or ""
         if "Authorization" in prepared_request.headers and self.should_strip_auth(before, after):
             del prepared_request.headers["Authorization"]
 
