@@ -163,8 +163,7 @@ class Rehearsed:
         Raises:
             Exception: whatever the task raised.
         """
-        pipeline = self.service.artifact_namespace(self.spec["pipelineInfo"]["name"])
-        tasks = DoneTasks(self.runs, self.run_id, pipeline)
+        tasks = DoneTasks(self.runs, self.run_id, self._namespace)
         done = tasks.of_this_run()
         if is_exit_handler(tasks_of(self.spec)[name]):
             status = (self.runs / self.run_id / STATUS_FILE).read_text(encoding="utf-8")
@@ -186,6 +185,13 @@ class Rehearsed:
         if "importer" in executor:
             return self._import(name, executor["importer"], given, tasks)
         return self._execute(name, executor["container"], given, tasks, attempt)
+
+    @property
+    def _namespace(self) -> str:
+        """The name of the pipeline whose artifacts are known; a container sees none of another root."""
+        name = self.service.artifact_namespace(self.spec["pipelineInfo"]["name"])
+        root = self.job["runtimeConfig"]["gcsOutputDirectory"]
+        return f"{name} at {root}" if _is_remote(root) else name
 
     def _resolve(
         self, name: str, resolver: ResolverSpec, given: ExecutorInput, tasks: DoneTasks

@@ -229,6 +229,19 @@ def test_resolver_finds_by_name_and_importer_brings_without_running(rehearsed):
     assert brought == [{"uri": "/from/there", "type": "Model", "properties": {"a": 1}}]
 
 
+def test_what_earlier_runs_left_at_another_root_is_not_found(rehearsed, job):
+    query = 'schema_title="tfx.Model" AND state=LIVE'
+    spec = job["pipelineSpec"]
+    spec["root"]["dag"]["tasks"]["Find"] = {"componentRef": {"name": "Find"}}
+    spec["deploymentSpec"]["executors"]["Find"]["resolver"]["outputArtifactQueries"]["model"]["filter"] = (
+        query
+    )
+    made = rehearsed("1").run_task("Make", attempt=1)
+    assert rehearsed("2").run_task("Find", attempt=1)["outputs"]["model"] == made["outputs"]["model"]
+    job["runtimeConfig"]["gcsOutputDirectory"] = "far://bucket"
+    assert not rehearsed("3").run_task("Find", attempt=1)["outputs"].get("model")
+
+
 def test_equal_task_is_cached_in_the_next_run_and_not_after_a_change(rehearsed, job):
     first = rehearsed("1").run_task("Make", attempt=1)
     second = rehearsed("2").run_task("Make", attempt=1)
