@@ -7,6 +7,7 @@ the current one upwards, whose `pyproject.toml` has a table `[tool.slipway]`, as
 import hashlib
 import os
 import re
+import stat
 from pathlib import Path
 
 PROJECT_VARIABLE = "SLIPWAY_PROJECT"
@@ -25,10 +26,14 @@ _TABLE = re.compile(r"^\[tool\.slipway\]", re.MULTILINE)
 def find_project(start: Path) -> Path | None:
     """Return the nearest project folder from `start` upwards, or None if `start` is not in a project.
 
+    A project is code that is run. Somebody else's in a folder that everybody may write to, such as /tmp, is
+    passed over: it may have been put there for whoever works below.
+
     Args:
         start: an absolute path.
     """
-    return next((folder for folder in (start, *start.parents) if is_project(folder)), None)
+    around = (start, *start.parents)
+    return next((folder for folder in around if is_project(folder) and not _is_planted(folder)), None)
 
 
 def installed_version() -> dict[str, str]:
@@ -56,6 +61,12 @@ def is_project(folder: Path) -> bool:
     except (OSError, ValueError):  # missing, unreadable, or not text
         return False
     return _TABLE.search(text) is not None
+
+
+def _is_planted(folder: Path) -> bool:
+    """Return True if everybody may write to a folder, and its pyproject.toml is neither ours nor root's."""
+    owner = (folder / "pyproject.toml").lstat().st_uid  # of a link, who made it
+    return bool(folder.stat().st_mode & stat.S_IWOTH) and owner not in (0, os.geteuid())
 
 
 def _project_root() -> Path:

@@ -1,11 +1,12 @@
 """Lets the installed command work in the project that contains the current folder."""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from slipway.components.project import INSTALL, PROJECT_ROOT, PROJECT_VARIABLE, is_project
+from slipway.components.project import INSTALL, PROJECT_ROOT, PROJECT_VARIABLE, find_project, is_project
 from slipway.pipeline.errors import UsageError
 
 _ANYWHERE = frozenset({"init", "doctor"})
@@ -25,8 +26,8 @@ def enter_project(words: Sequence[str]) -> None:
     Raises:
         UsageError: the command needs a project and there is none, or TFX is not installed.
     """
-    is_one = is_project(PROJECT_ROOT)
     named = os.environ.get(PROJECT_VARIABLE)
+    is_one = is_project(PROJECT_ROOT) if named else find_project(PROJECT_ROOT) == PROJECT_ROOT
     if is_one:
         sys.path.append(str(PROJECT_ROOT))
         os.environ[PROJECT_VARIABLE] = str(PROJECT_ROOT)
@@ -37,6 +38,13 @@ def enter_project(words: Sequence[str]) -> None:
             f"{PROJECT_VARIABLE} ({named}) names no project: {PROJECT_ROOT} has no pyproject.toml with "
             "[tool.slipway].",
             hint="name the project's own folder",
+        )
+    planted = next(filter(is_project, (PROJECT_ROOT, *PROJECT_ROOT.parents)), None)
+    if not is_one and planted:
+        raise UsageError(
+            f"{PROJECT_ROOT} is in no project of yours: {planted / 'pyproject.toml'} is another user's, in a "
+            "folder that everybody may write to, and a project is code that is run.",
+            hint=f"work elsewhere; if you trust it: export {PROJECT_VARIABLE}={shlex.quote(str(planted))}",
         )
     if not is_one:
         raise UsageError(

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,25 @@ def test_nearest_folder_with_the_table_is_found_from_below(tmp_path):
 def test_any_other_pyproject_makes_no_project(tmp_path, content):
     (tmp_path / "pyproject.toml").write_bytes(content)
     assert find_project(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "is_found"),
+    [(0o1777, 1234, False), (0o1777, 0, True), (0o1777, os.geteuid(), True), (0o775, 1234, True)],
+    ids=["another's in /tmp", "root's", "one's own", "another's where not everybody may write"],
+)
+def test_project_that_anybody_may_have_put_above_is_passed_over(monkeypatch, tmp_path, mode, owner, is_found):
+    below = tmp_path / "shared" / "mine"
+    below.mkdir(parents=True)
+    below.parent.chmod(mode)
+    (below.parent / "pyproject.toml").write_text("[tool.slipway]\n")
+
+    def of_owner(path):
+        found = os.lstat(path)
+        return os.stat_result([*found[:4], owner, *found[5:]])
+
+    monkeypatch.setattr(Path, "lstat", of_owner)
+    assert find_project(below) == (below.parent if is_found else None)
 
 
 @pytest.mark.parametrize("is_named", [True, False])

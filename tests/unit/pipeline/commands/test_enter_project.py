@@ -33,6 +33,20 @@ def test_others_name_the_folder_that_is_in_none(here, words):
     assert refused.value.hint == "go to your project's folder, or make one: slipway init my-project"
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_anothers_project_in_a_folder_for_everybody_is_entered_only_by_name(monkeypatch, here, is_named):
+    (here / "pyproject.toml").write_text("[tool.slipway]\n")
+    monkeypatch.setattr(module, "find_project", lambda _: None)
+    monkeypatch.setenv(module.PROJECT_VARIABLE, str(here) if is_named else "")
+    if is_named:
+        enter_project(["run"])
+        return
+    with pytest.raises(UsageError, match=r"is another user's, in a folder that everybody may") as refused:
+        enter_project(["run"])
+    assert refused.value.hint == f"work elsewhere; if you trust it: export SLIPWAY_PROJECT={here}"
+    assert str(here) not in sys.path
+
+
 def test_modules_of_the_project_can_be_imported(here):
     (here / "pyproject.toml").write_text("[tool.slipway]\n")
     enter_project(["run"])
