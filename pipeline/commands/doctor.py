@@ -366,7 +366,8 @@ def _ask(python: Path, code: str, limit_s: float) -> dict[str, Any]:
 
 def _output(command: Sequence[str], *, limit_s: float = _ASK_LIMIT_S) -> str:
     try:
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        # A json.py in the current folder, such as one of downloads, is not run in place of Python's.
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONSAFEPATH": "1"}
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=limit_s, check=False, env=environment
         )

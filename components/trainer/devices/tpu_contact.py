@@ -58,7 +58,8 @@ def count_tpu_cores(backend: str, address: str, *, limit_s: float = CONTACT_LIMI
         ComponentError: the TPU does not answer in time, or the process fails.
     """
     require_reachable(address)
-    command = [sys.executable, "-m", "slipway.components.trainer.devices.first_contact", backend, address]
+    module = "slipway.components.trainer.devices.first_contact"
+    command = [sys.executable, "-P", "-m", module, backend, address]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired as error:

@@ -208,6 +208,13 @@ def test_text_shows_groups_marks_and_remedies():
     ]
 
 
+def test_modules_in_the_current_folder_are_not_run(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    assert "backends" in doctor._ask(Path(doctor.sys.executable), doctor._VERSIONS, 60)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_interpreter_that_hangs_is_given_up(monkeypatch):
     python = Path(doctor.sys.executable)
     # As long as pytest lets a test take, and longer.

@@ -118,3 +118,8 @@ def test_backend_that_the_interpreter_lacks_is_refused_with_the_remedy():
     with pytest.raises(ComponentError, match=r"train\.backend is jax") as caught:
         open_devices(ComputeSettings(backend="jax"), {})
     assert "make jax" in caught.value.hint
+
+
+def test_modules_in_the_current_folder_are_not_run(first_contact):
+    first_contact('echo "{\\"cores\\": ${#1}}"\n[ "$1" = -P ]')
+    assert count_tpu_cores("jax", "local") == len("-P")
