@@ -206,7 +206,10 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         raise ValueError(f"a header of {header_bytes:,} bytes")
     header = io.BytesIO(size + stream.read(header_bytes))
     read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = read_header(header)
+    try:
+        shape, is_fortran, dtype = read_header(header)
+    except MemoryError as error:  # of Python's parser, which allows so many signs or brackets at once
+        raise ValueError("a header that is nested too deeply") from error
     return shape, is_fortran, dtype
 
 

@@ -50,7 +50,7 @@ def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
     Raises:
         FileError: the file cannot be read.
     """
-    fields = list(schema_as_read(_open(file)))
+    fields = list(_schema(file))
     nested = {each.name: f"nested values, {each.type}" for each in fields if type_of_arrow(each.type) is None}
     return tuple(each.name for each in fields if each.name not in nested), nested
 
@@ -70,7 +70,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     Raises:
         FileError: a chosen column is nested or unnamed, two columns share a name, or there are too many.
     """
-    schema = schema_as_read(_open(file))
+    schema = _schema(file)
     types = dict(zip(schema.names, schema.types, strict=True))
     names = options.chosen(tuple(types), file=file.name)
     check_columns(names, options.limits, of=file.name)
@@ -307,6 +307,13 @@ def _times_as_text(values: pa.Array) -> pa.Array:
     local = add(values.view(pa.timestamp(values.type.unit)), offset).cast(pa.large_string())
     ends = (pa.scalar(each, pa.large_string()) for each in (f"{sign}{hours}{minutes}", ""))
     return pc.binary_join_element_wise(local, *ends)
+
+
+def _schema(file: InputFile) -> pa.Schema:
+    try:
+        return schema_as_read(_open(file))
+    except RecursionError as error:
+        raise FileError(f"{file.name}: a column is nested too deeply", hint="flatten it first") from error
 
 
 def _open(file: InputFile) -> pq.ParquetFile:

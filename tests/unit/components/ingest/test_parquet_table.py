@@ -137,6 +137,16 @@ def test_nested_parquet_is_refused_by_name_and_chosen_columns_are_read(ingest, p
     assert ingest(path, format="parquet", columns=("a",), **ALL).rows == [{"a": [1]}]
 
 
+def test_parquet_that_is_nested_a_thousandfold_is_refused(ingest, tmp_path):
+    # Arrow does not write such a file. Its metadata in Thrift: 1,002 nodes, a group has one other in it.
+    root, group, leaf = b"H\1s\x15\2\0", b"5\2\x18\1a\x15\2\0", b"\x15\2%\2\x18\1b\0"
+    metadata = b"\x15\2\x19\xfc\xea\7" + root + 1000 * group + leaf + b"\x16\0\x19\x0c\0"
+    path = tmp_path / "deep.parquet"
+    path.write_bytes(b"PAR1" + metadata + len(metadata).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(FileError, match=r"deep\.parquet: a column is nested too deeply"):
+        ingest(path, format="parquet")
+
+
 @pytest.mark.parametrize("cut", [0, 3, 100, -1])
 def test_parquet_cut_short_or_none_at_all_is_refused(ingest, parquet, cut):
     path = parquet({"a": list(range(1000))})
