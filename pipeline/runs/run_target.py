@@ -69,6 +69,13 @@ class KeptTrain:
 
 
 @dataclass(frozen=True)
+class KeptPush:
+    """The public key of the versions that may be used; None: all may."""
+
+    verify_key: str | None = None
+
+
+@dataclass(frozen=True)
 class KeptSettings:
     """The settings that readers of a run's record need, whichever version of Slipway wrote it."""
 
@@ -78,6 +85,7 @@ class KeptSettings:
     notify: KeptNotify | None = None
     track: KeptTrack = KeptTrack()
     train: KeptTrain = KeptTrain()
+    push: KeptPush = KeptPush()
 
 
 @dataclass(frozen=True, kw_only=True)

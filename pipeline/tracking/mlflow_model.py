@@ -12,6 +12,8 @@ import yaml
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import contents
 from slipway.components.pusher.manifest_contents import Provenance
+from slipway.components.pusher.signature import Trust
+from slipway.components.pusher.signing_keys import read_verify_key
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.pusher.versions import version_number
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, PlainTensor
@@ -63,7 +65,8 @@ def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri
         MLflow's number of the version, or why there is none.
 
     Raises:
-        TrackerError: the version cannot be read, is damaged, or the server did not register it.
+        TrackerError: the version cannot be read, is damaged or, with `push.verify_key`, is not trusted; or
+            the server did not register it.
         OSError: a file cannot be read.
     """
     pushed = record.pushed
@@ -73,9 +76,11 @@ def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri
     if (version := version_number(name)) is None:
         return none
     try:
-        store = version_store_at(base)
+        store = version_store_at(base, _trust(record))
         if (manifest := store.manifest(version)) is None:
-            return none
+            if version_store_at(base).manifest(version) is None:
+                return none
+            raise TrackerError(f"was not sent the model: {pushed['path']}: {store.problem(version)}")
         tags = {"slipway.version": pushed["version"], "slipway.digest": manifest.model_digest}
         if there := _registered(client, record.workload, tags):
             return there
@@ -84,6 +89,13 @@ def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri
     except ComponentError as error:
         raise TrackerError(f"was not sent the model: {error.message}") from error
     return _register(client, record, tags, run_id=run_id, artifact_uri=artifact_uri)
+
+
+def _trust(record: RunRecord) -> Trust | None:
+    """Return which versions of the workload may be used; None: all whose files match their manifests."""
+    settings = record.target.settings
+    path = settings.push.verify_key if settings else None
+    return Trust(read_verify_key(path), record.workload) if path else None
 
 
 def _upload_model(

@@ -2,11 +2,18 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.signature import sign
+from slipway.components.pusher.signing_keys import SigningKey, read_verify_key
+from slipway.pipeline.runs.run_target import WorkloadRun
 from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
 from slipway.pipeline.tracking.mlflow_model import ml_model, register, upload
 from slipway.pipeline.tracking.tracker import TrackerError
@@ -70,6 +77,24 @@ def test_a_damaged_version_is_not_sent(mlflow, registered):
     with pytest.raises(TrackerError, match=r"was not sent the model: Version 17 in .* is not used"):
         registered()
     assert mlflow.files == {}
+
+
+def test_only_a_version_that_the_workloads_key_has_signed_is_sent(mlflow, registered, tmp_path):
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = tmp_path / "signing.pub"
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    record = registered.record
+    config = json.loads(record.target.target.config) | {"push": {"verify_key": str(public)}}
+    record.target = replace(record.target, target=WorkloadRun(config=json.dumps(config)))
+    with pytest.raises(TrackerError, match=r"was not sent the model: .*/17: it is not signed"):
+        registered()
+    assert mlflow.got == []
+    version = Path(record.pushed["path"])
+    made = Manifest.from_bytes((version / "manifest.json").read_bytes())
+    manifest = replace(made, provenance={**made.provenance, "workload": "taxi"}).to_bytes()
+    (version / "manifest.json").write_bytes(manifest)
+    (version / "model.sig").write_bytes(sign(manifest, SigningKey(key, read_verify_key(str(public)))))
+    assert registered() == "1"
 
 
 def test_a_server_that_refuses_is_reported(mlflow, registered):
