@@ -41,12 +41,19 @@ def names_loopback(variables: Mapping[str, str]) -> bool:
 
 
 def container_environment(
-    here: Mapping[str, str], *, staged: Path, own: Collection[str] = (), stores: Collection[str] = ()
+    here: Mapping[str, str],
+    *,
+    staged: Path,
+    home: Path,
+    own: Collection[str] = (),
+    stores: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the variables of a task that runs as a process of this machine, in place of a container.
 
     Args:
         staged: the folder with the image's project files.
+        home: an empty folder that only this user may write to. The image's home folder is its /tmp, which is
+            everybody's here; and Python and Keras run and read what is in a home folder.
         own: variables that keep their value on this machine if they are set: the image of a user's own
             pipeline belongs to the user, too.
         stores: see `from_outside`.
@@ -59,5 +66,6 @@ def container_environment(
     return (
         given
         | {name: on_this_machine(value, staged=staged) for name, value in image_environment().items()}
+        | {"HOME": str(home)}
         | {name: here[name] for name in own if name in here}
     )

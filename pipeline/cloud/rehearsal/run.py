@@ -138,13 +138,6 @@ def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDispla
     record, history = journal.record, journal.history
     folder = record.folder
     staged = history.output / _STAGED
-    is_ours = isinstance(target, ImageRun)
-    own = () if is_ours else tuple(KERAS_VARIABLES)
-    environment = container_environment(os.environ, staged=staged, own=own, stores=stores_of(target))
-    if isinstance(target, ImageRun) and target.containers:
-        # No task runs in this environment; the program that starts their containers needs the user's own.
-        environment |= {name: value for name, value in os.environ.items() if name not in image_environment()}
-        environment |= {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
     with (
         temporary_folder(folder) as temporary,
         ForkServerClient(
@@ -152,8 +145,8 @@ def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDispla
             temporary=temporary,
             module="slipway.pipeline.cloud.rehearsal.task_server",
             folder=staged,
-            environment=environment,
-            is_ours=is_ours,
+            environment=_environment(target, staged=staged, home=temporary),
+            is_ours=isinstance(target, ImageRun),
         ) as server,
     ):
         tick = functools.partial(display.waiting, record, "importing TFX")
@@ -185,6 +178,16 @@ def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDispla
             handling.run()
             return handling.is_cut_short
         return main.is_cut_short
+
+
+def _environment(target: ImageRun | ImageModuleRun, *, staged: Path, home: Path) -> dict[str, str]:
+    own = () if isinstance(target, ImageRun) else tuple(KERAS_VARIABLES)
+    found = container_environment(os.environ, staged=staged, home=home, own=own, stores=stores_of(target))
+    if isinstance(target, ImageRun) and target.containers:
+        # No task runs in this environment; the program that starts their containers needs the user's own.
+        found |= {name: value for name, value in os.environ.items() if name not in image_environment()}
+        found |= {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
+    return found
 
 
 def _records(graph: Graph) -> list[NodeRecord]:

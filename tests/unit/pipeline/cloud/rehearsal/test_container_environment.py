@@ -21,10 +21,11 @@ def test_container_has_the_image_s_variables_and_only_the_way_to_the_world_of_ou
         "STORAGE_EMULATOR_HOST": "http://127.0.0.1:9",
         "https_proxy": "http://127.0.0.1:8",
     }
-    found = container_environment(here, staged=tmp_path)
+    found = container_environment(here, staged=tmp_path, home=tmp_path / "home")
     assert "MY_SECRET" not in found
     assert found["PYTHONPATH"] == str(tmp_path)
-    assert found["HOME"] == "/tmp"  # noqa: S108  (the image's)
+    # The image's is /tmp, which belongs to all users here: Python would run what lies in its .local.
+    assert found["HOME"] == str(tmp_path / "home")
     assert found["PATH"].startswith(str(Path(sys.executable).parent))
     for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST", "https_proxy"):
         assert found[name] == here[name]
@@ -36,16 +37,19 @@ def test_an_account_is_looked_for_in_the_home_folder_if_there_is_one(tmp_path, m
 
     monkeypatch.setattr("pwd.getpwuid", nameless)
     monkeypatch.setenv("HOME", "/home/me")
-    assert container_environment({}, staged=tmp_path)["CLOUDSDK_CONFIG"] == "/home/me/.config/gcloud"
+    assert (
+        container_environment({}, staged=tmp_path, home=tmp_path)["CLOUDSDK_CONFIG"]
+        == "/home/me/.config/gcloud"
+    )
     monkeypatch.delenv("HOME")
-    assert container_environment({}, staged=tmp_path)["CLOUDSDK_CONFIG"] == "~/.config/gcloud"
+    assert container_environment({}, staged=tmp_path, home=tmp_path)["CLOUDSDK_CONFIG"] == "~/.config/gcloud"
 
 
 def test_variables_that_are_the_users_own_count_as_they_are_here_where_they_are_set(tmp_path):
     here, names = {"TF_USE_LEGACY_KERAS": "1"}, ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
-    found = container_environment(here, staged=tmp_path, own=names)
+    found = container_environment(here, staged=tmp_path, home=tmp_path, own=names)
     assert [found[name] for name in names] == ["1", "tensorflow"], "what is not set is the image's"
-    assert container_environment(here, staged=tmp_path)["TF_USE_LEGACY_KERAS"] == "0"
+    assert container_environment(here, staged=tmp_path, home=tmp_path)["TF_USE_LEGACY_KERAS"] == "0"
 
 
 def test_an_image_keeps_its_own_certificates_and_temporary_folder_but_learns_of_a_store_s():
@@ -85,5 +89,5 @@ def test_a_store_s_variables_are_given_to_tasks_that_open_such_a_store_and_no_ot
     assert from_outside(here) == {}
     assert from_outside(here, stores=("s3",)) == s3
     assert from_outside(here, stores=("az", "s3")) == {**s3, **azure}
-    found = container_environment(here, staged=tmp_path, stores=("s3",))
+    found = container_environment(here, staged=tmp_path, home=tmp_path, stores=("s3",))
     assert {name: value for name, value in found.items() if name.startswith(("AWS", "AZURE"))} == s3
