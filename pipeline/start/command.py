@@ -34,8 +34,10 @@ from slipway.pipeline.start.notes import (
     placeholder_notes,
     point_notes,
     second_header_note,
+    spelling_notes,
     totals_note,
     width_notes,
+    zone_notes,
 )
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
@@ -238,6 +240,8 @@ def new(
         categories=[d.facts.name for d in plan.with_role(Role.CATEGORY)]
         + [label] * (decided != "regression"),
     )
+    told += spelling_notes([d.facts for d in plan.with_role(Role.CATEGORY) if d.facts.kind == "text"])
+    told += zone_notes([d.facts for d in read])
     told += epoch_notes([d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT)])
     if is_csv:
         numbers_read = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.LABEL)

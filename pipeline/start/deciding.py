@@ -116,8 +116,8 @@ NO_ID_NAME = re.compile(
     r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page)[_\s.-]?(nr|no|number)$",
     re.IGNORECASE,
 )
-# Ingest's name for an index column in a CSV, and pandas' name in Parquet.
-_INDICES = (INDEX, "__index_level_0__")
+# Ingest's name for an index column in a CSV, and pandas' name in Parquet, or in a CSV made of that.
+_INDICES = {INDEX: "this column has no name in the file", "__index_level_0__": "pandas calls it so"}
 _AMOUNT_SPAN = 30.0
 # What Keras calls the layers and operations of the generated network, which its inputs cannot be called.
 _LAYER_NAME = re.compile(
@@ -299,7 +299,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.present == 0:
         return "empty in every row"
     if column.name in _INDICES and not column.moment:
-        return "the row index: this column has no name in the file"
+        return f"the row index: {_INDICES[column.name]}"
     if column.name in leaks:
         return leaks[column.name]
     if column.missing_share > _MOSTLY_MISSING:

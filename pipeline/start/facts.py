@@ -18,8 +18,10 @@ Values = npt.NDArray[Any]
 # 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and similar forms, which TensorFlow ops can parse, too.
 # BigQuery writes 2024-03-01 10:20:30 UTC, PostgreSQL 2024-03-01 10:20:30+00.
 _MOMENT = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(?:Z|UTC|GMT)|[+-]\d{2}(:?\d{2})?)?)?"
+    r"\d{4}-\d{2}-\d{2}"
+    r"(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(?P<zone> ?(?:Z|UTC|GMT)|[+-]\d{2}(:?\d{2})?)?)?"
 )
+_UTC = dict.fromkeys(("Z", "UTC", "GMT", "-00", "-0000"), "+0000")
 # A day that a calendar may have, or 0000-00-00 for none. Codes such as 4711-56-78 are written alike.
 _DAY = re.compile(r"(?:000[01]|[12]\d{3}|9999)-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])")
 # Nearly all texts of a column of dates are days of a calendar; others may be any that look like one.
@@ -296,6 +298,13 @@ def _moment_of_texts(counts: Counter[str]) -> str:
     if not matches or not all(matches) or sum(map(bool, map(_DAY.match, counts))) < _MOSTLY * len(matches):
         return ""
     return "time" if any(match and match["time"] for match in matches) else "date"
+
+
+def zones_of(column: Facts) -> set[str]:
+    """Return the time zones of a column's times as +HHMM; "none" for times without one."""
+    matches = [_MOMENT.fullmatch(text) for text in column.counts] if column.moment == "time" else []
+    zones = {(match["zone"] or "").strip().replace(":", "") for match in matches if match and match["time"]}
+    return {_UTC.get(zone, f"{zone:0<5}" if zone else "none") for zone in zones}
 
 
 def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:

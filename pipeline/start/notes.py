@@ -12,7 +12,14 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.escaped_text import short
-from slipway.pipeline.start.facts import EPOCH_UNITS, LONE_CODES, Facts, likely_epoch_unit, lone_code
+from slipway.pipeline.start.facts import (
+    EPOCH_UNITS,
+    LONE_CODES,
+    Facts,
+    likely_epoch_unit,
+    lone_code,
+    zones_of,
+)
 from slipway.pipeline.start.value_formats import MISSING_WORDS
 
 _LEAST_CLASSES = 2
@@ -89,11 +96,14 @@ def notes_of(
                 f"{label.name} {rarest} occurs in {count} only: too few to learn anything reliable about it."
             )
         notes += [
-            f"{label.name} {', '.join(map(repr, map(short, alike[:-1])))} and {short(alike[-1])!r} "
-            "are different classes: "
-            "spell them the same if they mean the same."
+            f"{label.name} {_listed(alike)} are different classes: spell them the same if they mean the same."
             for alike in _spellings(label)
         ]
+    elif label.distinct == label.present and (label.is_whole or label.kind == "int"):
+        notes.append(
+            f"{label.name} holds another whole number in every row, as ids do. If it is one, name another "
+            "column with --label."
+        )
     if label.rows < 1000:
         notes.append(
             f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
@@ -105,6 +115,34 @@ def _instead(task: str) -> str:
     if task == "binary":
         return "Look at auc, and at the precision-recall curve in the report of a run."
     return "Look at the recall and the precision of each class in the report of a run."
+
+
+def spelling_notes(columns: Sequence[Facts]) -> list[str]:
+    """Return a note for each column with categories that differ only in case and blanks.
+
+    Args:
+        columns: those of categories.
+    """
+    notes = []
+    for column in columns:
+        if groups := _spellings(column):
+            rest = len(groups) - 1
+            more = f", and so {agreeing(rest, 'are')} {counted(rest, 'other group')}" if rest else ""
+            notes.append(
+                f"{column.name} {_listed(groups[0])} are different categories{more}: spell them the same if "
+                "they mean the same."
+            )
+    return notes
+
+
+def zone_notes(columns: Sequence[Facts]) -> list[str]:
+    """Return a note for each column with times of several time zones."""
+    return [
+        f"{column.name} holds times of several time zones ({', '.join(sorted(zones))}): of each, the time of "
+        "day there is read, without its zone. Write them in one zone if their order matters."
+        for column in columns
+        if len(zones := zones_of(column)) > 1
+    ]
 
 
 def width_notes(features: int) -> list[str]:
@@ -336,9 +374,14 @@ def _placeholder_note(column: Facts, *, is_csv: bool, is_rewritten: bool, kind: 
     )
 
 
-def _spellings(label: Facts) -> list[list[str]]:
-    """Return groups of classes that differ only in case and whitespace."""
+def _spellings(column: Facts) -> list[list[str]]:
+    """Return groups of values that differ only in case and whitespace."""
     found: dict[str, list[str]] = {}
-    for value in sorted(map(str, label.counts)):
+    for value in sorted(map(str, column.counts)):
         found.setdefault(" ".join(value.casefold().split()), []).append(value)
     return [alike for alike in found.values() if len(alike) > 1]
+
+
+def _listed(alike: Sequence[str]) -> str:
+    *firsts, last = (repr(short(each)) for each in alike)
+    return f"{', '.join(firsts)} and {last}"

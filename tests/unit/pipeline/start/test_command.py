@@ -301,6 +301,29 @@ def test_a_first_column_without_a_name_is_the_index_and_decides_over_the_split(r
     assert data.columns == ("age", "plan", "churned")
 
 
+def test_a_column_named_as_pandas_names_an_index_is_called_so(root):
+    _write(root, {"__index_level_0__": lambda row: row, **COLUMNS})
+    assert "left out  the row index: pandas calls it so" in _begin(root).text()
+
+
+def test_what_may_be_written_in_several_ways_is_told(root):
+    zones = ["+01:00", "+02:00", "Z"]
+    other = {
+        "city": lambda row: ["Bonn", "bonn", "Ulm"][row % 3],
+        "seen": lambda row: f"2024-0{1 + row % 9}-11T0{row % 10}:30:00{zones[row % 3]}",
+    }
+    _write(root, {**COLUMNS, **other})
+    told = _begin(root).text()
+    assert "\ncity 'Bonn' and 'bonn' are different categories: spell them the same if they mean" in told
+    assert "\nseen holds times of several time zones (+0000, +0100, +0200): of each, the time of day" in told
+
+
+def test_a_label_that_is_another_whole_number_in_every_row_may_be_an_id(root):
+    _write(root, COLUMNS)
+    assert "\nid holds another whole number in every row, as ids do." in _begin(root, label="id").text()
+    assert "in every row, as ids do" not in _begin(root, "ages", label="age").text()
+
+
 def test_dates_as_the_index_of_a_table_decide_over_the_split(root):
     days = [str(day) for day in np.arange("2023-01-01", "2024-01-01", dtype="datetime64[D]")]
     _write(root, {"": lambda row: days[row], "age": COLUMNS["age"], "churned": COLUMNS["churned"]})

@@ -7,7 +7,9 @@ from slipway.pipeline.start.notes import (
     missing_class_notes,
     point_notes,
     second_header_note,
+    spelling_notes,
     totals_note,
+    zone_notes,
 )
 
 SOLD = np.arange(1.0, 40.0)
@@ -191,3 +193,26 @@ def test_numbers_that_may_be_times_are_told_with_the_days_and_a_name():
     [note] = epoch_notes([facts_of("seen", "int", numbers), facts_of("sold", "int", SOLD)])
     assert note.startswith("seen may hold microseconds since 1970, 2023-11-14 to 2023-12-03; its name")
     assert "call the column seen_time" in note
+
+
+def test_categories_that_differ_in_blanks_and_case_are_told_once_a_column():
+    columns = {"city": ["Bonn", " bonn", "BONN", "Ulm", "ulm"], "shop": ["A", "B"]}
+    facts = [facts_of(name, "text", np.array(each, dtype=object)) for name, each in columns.items()]
+    assert spelling_notes(facts) == [
+        "city ' bonn', 'BONN' and 'Bonn' are different categories, and so is 1 other group: spell them the "
+        "same if they mean the same."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (["2024-03-01 10:20+01:00", "2024-03-01 10:20-05"], ["+0100, -0500"]),
+        (["2024-03-01 10:20Z", "2024-03-01 10:20"], ["+0000, none"]),
+        (["2024-03-01T10:20Z", "2024-03-01 10:20 UTC", "2024-03-01 10:20+00", "2024-03-01 10:20+00:00"], []),
+        (["2024-03-01 10:20", "2024-03-01"], []),
+    ],
+)
+def test_times_of_several_zones_are_told(times, told):
+    notes = zone_notes([facts_of("seen", "text", np.array(times, dtype=object))])
+    assert [note.partition("(")[2].partition(")")[0] for note in notes] == told
