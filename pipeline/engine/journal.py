@@ -26,14 +26,14 @@ def writing(record: RunRecord) -> Iterator[None]:
         yield
     except OSError as error:
         raise PipelineError(
-            f"{record.folder} cannot be written: {error.strerror}.", hint=f"{way_to_write(error)} first"
+            f"{record.folder} cannot be written: {error.strerror}.", hint=f"first {way_to_write(error)}"
         ) from error
 
 
 def way_to_write(error: OSError) -> str:
     """Return what lets a run's folder be written again after an error, as text."""
     if error.errno == errno.ENOENT:
-        return "put that folder back, which was moved or removed meanwhile,"
+        return "put that folder back, which was moved or removed meanwhile"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "make that folder one that you can write to"
     return "make room on the disk"

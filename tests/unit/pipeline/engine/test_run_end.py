@@ -1,5 +1,6 @@
 """The end of a run: its state and exit code; after an error, the command that goes on."""
 
+import shutil
 import signal
 
 import pytest
@@ -140,3 +141,12 @@ def test_a_signal_before_the_nodes_are_over_interrupts_the_run(history, record):
     with closed_at_end(Journal(record, history, 0.0), Shown()):
         pressed()
     assert history.find(None).state == "interrupted"
+
+
+def test_folder_that_vanished_is_named_with_the_command_that_goes_on(history, record):
+    shutil.rmtree(record.folder)
+    with pytest.raises(PipelineError) as error:
+        close(Journal(record, history, 0.0), Ending(), Shown())
+    assert error.value.hint.startswith(
+        "put that folder back, which was moved or removed meanwhile, then python"
+    )

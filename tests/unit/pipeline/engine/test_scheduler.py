@@ -571,7 +571,7 @@ def test_record_that_cannot_be_written_ends_the_run_in_words(begin, monkeypatch)
         engine.run()
     folder = engine.journal.history.folder(engine.record.run_id)
     assert str(error.value) == (
-        f"{folder} cannot be written: No space left on device.\nhint: make room on the disk first"
+        f"{folder} cannot be written: No space left on device.\nhint: first make room on the disk"
     )
 
 
