@@ -54,12 +54,14 @@ class Quarantine:
 
     Attributes:
         rows_out: split -> rows that were accepted.
+        unlabelled: the number of rows that were left out because they have no label.
         reasons: reason -> number of rejected rows.
         samples: the first rejected rows, as text.
     """
 
     rows_in: int
     rows_out: Mapping[str, int]
+    unlabelled: int
     reasons: Mapping[str, int]
     samples: tuple[str, ...]
 
@@ -155,7 +157,9 @@ def _quarantine(summary: "PlainTally") -> Quarantine | None:
     if not summary:
         return None
     samples = tuple(each[:300] for each in summary.get("first_rejected", ())[:_SHOWN_REJECTED])
-    return Quarantine(summary["rows_in"], summary["rows_out"], summary["rejected"], samples)
+    return Quarantine(
+        summary["rows_in"], summary["rows_out"], summary.get("unlabelled", 0), summary["rejected"], samples
+    )
 
 
 def _read_statistics(folder: Path) -> dict[str, bytes]:

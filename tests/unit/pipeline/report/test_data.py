@@ -214,8 +214,9 @@ def test_the_quarantine_is_reported(tmp_path):
     folder = tmp_path / "quarantine"
     folder.mkdir()
     summary = {
-        "rows_in": 5,
+        "rows_in": 9,
         "rows_out": {"train": 3},
+        "unlabelled": 4,
         "rejected": {"no number": 2},
         "first_rejected": ["a.csv line 3: no number"],
     }
@@ -226,8 +227,9 @@ def test_the_quarantine_is_reported(tmp_path):
 
     found = data(record).quarantine
 
-    assert (found.rows_in, found.reasons, found.samples) == (
-        5,
+    assert (found.rows_in, found.unlabelled, found.reasons, found.samples) == (
+        9,
+        4,
         {"no number": 2},
         ("a.csv line 3: no number",),
     )
