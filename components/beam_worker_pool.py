@@ -124,8 +124,9 @@ def main(arguments: Sequence[str]) -> int:
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="worker pool: %(message)s")
     ended = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: ended.set())
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:  # as under nohup
+            signal.signal(each, lambda *_: ended.set())
     pool = WorkerPool()
     try:
         server = listen(pool, parsed.address)

@@ -97,11 +97,17 @@ def test_program_that_is_killed_gives_the_code_that_a_shell_would(main, address)
     assert main(address, "sh", "-c", "kill -9 $$") == 128 + signal.SIGKILL
 
 
-def test_program_ends_when_the_pool_is_told_to(main, address, tmp_path):
-    told = "echo $$ > $0; kill -TERM $PPID; exec sleep 60"
+@pytest.mark.parametrize("name", ["TERM", "HUP"])
+def test_program_ends_when_the_pool_is_told_to(main, address, tmp_path, name):
+    told = f"echo $$ > $0; kill -{name} $PPID; exec sleep 60"
     assert main(address, "sh", "-c", told, tmp_path / "pid") == 0
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_terminal_may_close_under_nohup(main, address):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    assert main(address, "sh", "-c", "kill -HUP $PPID; sleep 0.1; exit 5") == 5
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_what_cannot_be_done_is_one_sentence(main, capsys, words, said):
 @pytest.fixture
 def main(module, forks):
     """Calls `main`, which sets signal handlers."""
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     yield lambda *words: module.main([str(word) for word in words])
     for each, handler in before.items():
         signal.signal(each, handler)
