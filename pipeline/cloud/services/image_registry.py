@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from slipway.components.time_limit import LateError, within
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from requests import PreparedRequest, Response
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S, _MOST_S = 10.0, 60.0
+"""How long a registry may take for the next bytes of an answer, and for all of its answers."""
 _DOCKER_HUB = "registry-1.docker.io"
 _DOCKER_HUB_TOO = ("docker.io", "index.docker.io")
 _LOGINS = {_DOCKER_HUB: "https://index.docker.io/v1/"}
@@ -96,12 +99,19 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
     Args:
         credentials: google.auth credentials with a token, for Google's registries; None for none.
     """
-    import requests
-    from urllib3.exceptions import HTTPError
-
     image = ImageName.parse(name)
     if not image.is_sound:
         return f"{name!r} is not an image name: HOST/REPOSITORY:TAG"
+    try:
+        return within(_MOST_S, lambda: _found(image, credentials))
+    except LateError:  # it sends a byte now and then
+        return f"{image.host} takes longer than {_MOST_S:g} s to answer"
+
+
+def _found(image: ImageName, credentials: Any) -> bool | str:
+    import requests
+    from urllib3.exceptions import HTTPError
+
     token = credentials.token if image.takes_google_tokens and credentials is not None else None
     try:
         answer = _ask(image, f"Bearer {token}" if token else None)

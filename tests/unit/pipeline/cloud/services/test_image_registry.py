@@ -1,6 +1,7 @@
 """Names of container images, and who is shown a token."""
 
 import json
+import time
 from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 from typing import ClassVar
@@ -205,6 +206,21 @@ def test_place_of_tokens_that_does_not_answer_is_named(registry):
     assert find_image(f"{host}/a:1", credentials=None) == (
         "127.0.0.1:1, which gives its tokens, does not answer (ConnectionError)"
     )
+
+
+def test_registry_that_sends_a_byte_now_and_then_is_not_waited_for(registry, monkeypatch):
+    host, kind = registry
+    monkeypatch.setattr(image_registry, "_MOST_S", 0.3)
+
+    def drip(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        for _ in range(20):
+            handler.wfile.write(b" ")
+            time.sleep(0.1)
+
+    kind.do_GET = drip
+    assert find_image(f"{host}/a:1", credentials=None) == f"{host} takes longer than 0.3 s to answer"
 
 
 def test_logins_of_netrc_are_sent_nowhere(registry, tmp_path, monkeypatch):
