@@ -161,7 +161,8 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
 
 def _with_beam_here(target: Target) -> Target:
     """Return the target with Beam in the tasks' processes: other engines may not see this machine's disk."""
-    return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
+    here = BeamConfig(stock_nodes=target.config.beam.stock_nodes)
+    return replace(target, config=target.config.model_copy(update={"beam": here}))
 
 
 def _publishing_nothing(target: Target) -> Target:

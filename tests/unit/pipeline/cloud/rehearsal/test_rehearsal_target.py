@@ -114,6 +114,10 @@ def test_beam_runs_on_the_cluster_that_the_workload_names_only_where_its_workers
         assert (elsewhere.settings.beam.runner, elsewhere.settings.beam.options) == ("direct", {})
 
 
+def test_nodes_that_run_with_tfx_s_own_executor_do_so_in_a_rehearsal(target):
+    assert target("beam.stock_nodes=[Transform]").settings.beam.stock_nodes == ["Transform"]
+
+
 def test_training_for_tpus_takes_what_is_here_but_no_slice_that_is_not_there(target, project):
     tpu = ("train.device=tpu", "train.backend=jax", "train.interpreter=.venv-jax/bin/python")
     made = target(*tpu, "train.tpu=v5e-8")
