@@ -19,10 +19,11 @@ from slipway.components.preflight.compiler import (
     find_compiler,
     run_compiler,
 )
+from slipway.components.preflight.finding import Training
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight as Result
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
-from slipway.components.preflight.verdict import Training, judge
+from slipway.components.preflight.verdict import judge
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
 from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.user_model import source_root
@@ -56,7 +57,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         step: the fields of `question_and_answer.Question` other than slice, features and model, encoded by
             `as_parameter`.
         tpu_slice: the fields of `question_and_answer.Slice`, encoded by `as_parameter`.
-        training: the fields of `verdict.Training` that are not counted here, encoded by `as_parameter`.
+        training: the fields of `finding.Training` that are not counted here, encoded by `as_parameter`.
         images: `train.images`.
         compiler: not read; causes a cache miss if the compiler changes.
         pass_through: transformed columns that are not features, including the weight; None for none.

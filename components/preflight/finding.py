@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from slipway.components.preflight.chip_specs import Price
 from slipway.components.preflight.question_and_answer import Answer, Question
 
 Severity = Literal["error", "warning", "note"]
@@ -30,21 +31,17 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """The facts that the rules examine.
+class Training:
+    """Facts about the training other than its step.
 
     Attributes:
-        answer: the answer of the compiling process; None if there is none.
-        has_tensorflow: whether TensorFlow can train on the slice.
         made_otherwise, changed_since: as in `transformed.Transformed`.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
-        train_rows: the number of examples in them; None if unknown.
         input_cache: `train.input.cache`, which says whether each host reads all of them.
-        interpreter: the name of the interpreter that compiled with libtpu; "" if none has libtpu.
-        unanswered: why the compiling process gave no answer, and the remedy; "" if it did, or was not run.
+        train_rows: the number of examples in them; None if unknown.
         runtime: the package versions of the Python that trains, by package; None if unknown.
-        training_interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
+        interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
         data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
         tpu_region: the region where the slice is to be rented; "" if unknown.
         searched: the value that is judged of each hyperparameter that is searched, by name.
@@ -54,23 +51,19 @@ class Evidence:
         has_best_of_trials: whether the best epoch is wanted of the trials of a search.
         has_own_loop: whether the model's module has a `fit(model, data, context)` of its own.
         steps_per_execution: `train.steps_per_execution`; 1 if it is left open.
-        step_s: the estimated least time of a step; None if unknown.
+        prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.
     """
 
-    question: Question
-    answer: Answer | None
     backend: str
-    has_tensorflow: bool
+    epochs: int
     made_otherwise: str = ""
     changed_since: str = ""
     train_files: int | None = None
     train_bytes: int | None = None
     train_rows: int | None = None
     input_cache: str = "auto"
-    interpreter: str = ""
-    unanswered: tuple[str, str] = ("", "")
     runtime: Mapping[str, str] | None = None
-    training_interpreter: str = ""
+    interpreter: str = ""
     data_regions: Mapping[str, str] = field(default_factory=dict)
     tpu_region: str = ""
     searched: Mapping[str, object] = field(default_factory=dict)
@@ -79,4 +72,34 @@ class Evidence:
     has_best_nowhere: bool = False
     has_best_of_trials: bool = False
     has_own_loop: bool = False
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Training":
+        """Read the plain values of `asdict`, or a part of them."""
+        prices = {generation: Price(**price) for generation, price in values.get("prices", {}).items()}
+        return cls(**{**values, "prices": prices})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The facts that the rules examine.
+
+    Attributes:
+        answer: the answer of the compiling process; None if there is none.
+        has_libtpu: whether an interpreter here has libtpu and compiled the step with it.
+        unanswered: why the compiling process gave no answer, and the remedy; "" if it did, or was not run.
+        step_s: the estimated least time of a step; None if unknown.
+    """
+
+    question: Question
+    answer: Answer | None
+    training: Training
+    has_libtpu: bool = False
+    unanswered: tuple[str, str] = ("", "")
     step_s: float | None = None
+
+    @property
+    def backend(self) -> str:
+        """`train.backend`."""
+        return self.training.backend

@@ -31,29 +31,32 @@ _PAIRS = {
 
 
 def _inputs(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.made_otherwise:
+    training = evidence.training
+    if training.made_otherwise:
         yield Finding(
             rule="inputs",
             severity="warning",
-            message=f"all that is said here is of the model's inputs in {evidence.made_otherwise}; how many "
+            message=f"all that is said here is of the model's inputs in {training.made_otherwise}; how many "
             "examples there will be is not known",
             remedy="`run --to Transform` with the settings of this training, and ask again",
         )
 
 
 def _code(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.changed_since:
+    training = evidence.training
+    if training.changed_since:
         yield Finding(
             rule="inputs",
             severity="note",
-            message=f"what is said here is of the model's inputs in {evidence.changed_since}",
+            message=f"what is said here is of the model's inputs in {training.changed_since}",
             remedy="`run --to Transform`, and ask again, if the inputs are others now",
         )
 
 
 def _search(evidence: Evidence) -> Iterator[Finding]:
-    if evidence.searched:
-        values = ", ".join(f"{name}: {value}" for name, value in evidence.searched.items())
+    training = evidence.training
+    if training.searched:
+        values = ", ".join(f"{name}: {value}" for name, value in training.searched.items())
         yield Finding(
             rule="search",
             severity="note",
@@ -63,26 +66,28 @@ def _search(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _hosts(evidence: Evidence) -> Iterator[Finding]:
+    training = evidence.training
     for error in disagreements(
         evidence.question.slice.hosts,
-        blow_up=BlowUpSettings(trials=evidence.blow_up_trials),
-        has_best_nowhere=evidence.has_best_nowhere,
-        has_best_of_trials=evidence.has_best_of_trials,
+        blow_up=BlowUpSettings(trials=training.blow_up_trials),
+        has_best_nowhere=training.has_best_nowhere,
+        has_best_of_trials=training.has_best_of_trials,
     ):
         yield Finding(rule="hosts", severity="error", message=error.message, remedy=error.hint)
 
 
 def _rows(evidence: Evidence) -> Iterator[Finding]:
-    asked, rows = evidence.question, evidence.train_rows
+    training = evidence.training
+    asked, rows = evidence.question, training.train_rows
     if rows is None:
         return
     batches = rows // asked.batch_size
     if batches:  # the training refuses what follows, too
-        if evidence.steps_per_execution > batches:
+        if training.steps_per_execution > batches:
             yield Finding(
                 rule="rows",
                 severity="error",
-                message=f"train.steps_per_execution ({evidence.steps_per_execution:,}) is above the "
+                message=f"train.steps_per_execution ({training.steps_per_execution:,}) is above the "
                 f"{batches:,} batches of an epoch",
                 remedy=f"--set train.steps_per_execution={batches}, or less, or leave it out",
             )
@@ -98,54 +103,57 @@ def _rows(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _files(evidence: Evidence) -> Iterator[Finding]:
+    training = evidence.training
     hosts = evidence.question.slice.hosts
     # Every host reads all files into memory or into a file of its own; only what is streamed is shared out.
-    if hosts == 1 or evidence.train_files is None or evidence.input_cache in ("memory", "file"):
+    if hosts == 1 or training.train_files is None or training.input_cache in ("memory", "file"):
         return
-    is_streamed = evidence.input_cache == "none"
+    is_streamed = training.input_cache == "none"
     unless_held = "" if is_streamed else " if the examples do not fit into a host's memory"
-    if evidence.train_files < hosts:
+    if training.train_files < hosts:
         yield Finding(
             rule="files",
             severity="error" if is_streamed else "warning",
-            message=f"{evidence.train_files} files of training examples for {hosts} hosts: some have none"
+            message=f"{training.train_files} files of training examples for {hosts} hosts: some have none"
             + unless_held,
             remedy="more Beam shards in Transform, or train.input.cache: memory or file, which every host "
             "fills",
         )
-    elif evidence.train_files % hosts:
+    elif training.train_files % hosts:
         yield Finding(
             rule="files",
             severity="warning",
-            message=f"{evidence.train_files} files of training examples are not shared evenly by {hosts} "
+            message=f"{training.train_files} files of training examples are not shared evenly by {hosts} "
             "hosts" + unless_held,
             remedy=f"a multiple of {hosts}, or train.input.cache: memory or file, which every host fills",
         )
 
 
 def _small_files(evidence: Evidence) -> Iterator[Finding]:
-    if not evidence.train_files or not evidence.train_bytes or evidence.train_bytes < MANY_BYTES:
+    training = evidence.training
+    if not training.train_files or not training.train_bytes or training.train_bytes < MANY_BYTES:
         return
-    each = evidence.train_bytes / evidence.train_files
+    each = training.train_bytes / training.train_files
     if each < SMALL_FILE_BYTES:
         yield Finding(
             rule="files",
             severity="warning",
-            message=f"{evidence.train_files} files of training examples of {each / 2**20:.1f} MiB each: "
+            message=f"{training.train_files} files of training examples of {each / 2**20:.1f} MiB each: "
             "opening them takes longer than reading",
             remedy="files of about 100 MB: fewer Beam shards in Transform",
         )
 
 
 def _region(evidence: Evidence) -> Iterator[Finding]:
-    for address, region in evidence.data_regions.items():
-        if evidence.tpu_region and not _covers(region, evidence.tpu_region):
+    training = evidence.training
+    for address, region in training.data_regions.items():
+        if training.tpu_region and not _covers(region, training.tpu_region):
             yield Finding(
                 rule="region",
                 severity="warning",
-                message=f"{address} is in {region}, but the slice is requested in {evidence.tpu_region}: "
+                message=f"{address} is in {region}, but the slice is requested in {training.tpu_region}: "
                 "data is read across regions, which is slow and costs money",
-                remedy=f"a bucket in {evidence.tpu_region}, or a slice in "
+                remedy=f"a bucket in {training.tpu_region}, or a slice in "
                 + " or ".join(_PAIRS.get(region.lower(), (region.lower(),))),
             )
 
@@ -159,16 +167,17 @@ def _covers(place: str, region: str) -> bool:
 
 
 def _runtime(evidence: Evidence) -> Iterator[Finding]:
-    needed = NEEDED.get(evidence.backend, ())
-    missing = [name for name in needed if evidence.runtime is not None and name not in evidence.runtime]
+    training = evidence.training
+    needed = NEEDED.get(training.backend, ())
+    missing = [name for name in needed if training.runtime is not None and name not in training.runtime]
     if missing:
-        python = evidence.training_interpreter or "the pipeline's own"
+        python = training.interpreter or "the pipeline's own"
         yield Finding(
             rule="runtime",
             severity="note",
             message=f"the training's Python, {python}, lacks {' and '.join(missing)}: on a TPU's own "
             "machine this training would not start",
-            remedy=RUNTIME_REMEDIES[evidence.backend],
+            remedy=RUNTIME_REMEDIES[training.backend],
         )
 
 

@@ -51,7 +51,7 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
         return
     # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
     if evidence.backend == "torch" or (
-        evidence.backend == "tensorflow" and (not evidence.has_tensorflow or hosts > 1)
+        evidence.backend == "tensorflow" and (not evidence.question.slice.has_tensorflow or hosts > 1)
     ):
         yield Finding(
             rule="backend",
@@ -99,7 +99,7 @@ def _refusal(evidence: Evidence) -> ComponentError | None:
     """Return what the training refuses of its steps on a TPU; None if it takes them."""
     asked, backend = evidence.question, evidence.backend
     step = StepSettings(
-        steps_per_execution=evidence.steps_per_execution, accumulate_steps=asked.accumulate_steps
+        steps_per_execution=evidence.training.steps_per_execution, accumulate_steps=asked.accumulate_steps
     )
     traits = evidence.answer.traits if evidence.answer else ()
     accumulated = max((int(each.detail) for each in traits if each.kind == "accumulates"), default=1)
@@ -108,7 +108,7 @@ def _refusal(evidence: Evidence) -> ComponentError | None:
         require_no_model_parallelism(asked.model_parallel, backend=backend)
         if is_divided:
             require_plain_steps(step, kind="tpu", accumulated=accumulated)
-        if evidence.has_own_loop:
+        if evidence.training.has_own_loop:
             divided_by = asked.slice.name if is_divided else ""
             require_custom_loop_gets(asked.model, step, divided_by=divided_by)
     except ComponentError as error:
@@ -117,7 +117,7 @@ def _refusal(evidence: Evidence) -> ComponentError | None:
 
 
 def _compiler(evidence: Evidence) -> Iterator[Finding]:
-    if not evidence.interpreter and not evidence.unanswered[0]:
+    if not evidence.has_libtpu and not evidence.unanswered[0]:
         yield Finding(
             rule="interpreter",
             severity="note",
@@ -223,7 +223,9 @@ def _tensorflows_own(evidence: Evidence) -> Compiled | None:
     """
     step = evidence.answer.step if evidence.answer else None
     trains = (
-        evidence.backend == "tensorflow" and evidence.has_tensorflow and evidence.question.slice.hosts == 1
+        evidence.backend == "tensorflow"
+        and evidence.question.slice.has_tensorflow
+        and evidence.question.slice.hosts == 1
     )
     return step if trains and step is not None and step.error_cause in _OF_JAX else None
 
@@ -259,7 +261,7 @@ def _compiles(evidence: Evidence) -> Iterator[Finding]:
         elif step.error and not _tensorflows_own(evidence):
             instead = (
                 step.error_cause == "tensorflow"
-                and evidence.has_tensorflow
+                and evidence.question.slice.has_tensorflow
                 and evidence.question.slice.hosts == 1
             )
             yield Finding(

@@ -24,11 +24,12 @@ from slipway.components.preflight.compiler import (
     run_compiler,
     runtime_versions,
 )
+from slipway.components.preflight.finding import Training
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
-from slipway.components.preflight.verdict import Training, judge
+from slipway.components.preflight.verdict import judge
 from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.source_closure import source_closure
 from slipway.components.store_address import GS

@@ -13,7 +13,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler, run_compiler
 from slipway.components.preflight.expected import kind_of
-from slipway.components.preflight.finding import Evidence
+from slipway.components.preflight.finding import Evidence, Training
 from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.published_steps import PUBLISHED
 from slipway.components.preflight.question_and_answer import Answer, Loop, Question, Slice
@@ -83,7 +83,8 @@ FINE_AND_LARGE = tuple(question(name, is_fast=True) for name in ("embedding", "c
 
 
 def found(asked_for, answer) -> list[tuple[str, str]]:
-    case = Evidence(question=asked_for, answer=answer, backend="jax", has_tensorflow=True, interpreter="it")
+    training = Training(backend="jax", epochs=1)
+    case = Evidence(question=asked_for, answer=answer, training=training, has_libtpu=True)
     return [(each.rule, each.message) for each in findings(case)]
 
 

@@ -1,14 +1,14 @@
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from slipway.components.preflight.chip_specs import CHIPS
-from slipway.components.preflight.finding import Evidence
+from slipway.components.preflight.finding import Evidence, Training
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Layer, Question, Slice
 from slipway.components.preflight.result import Preflight
-from slipway.components.preflight.verdict import Training, judge
+from slipway.components.preflight.verdict import judge
 
 V5E = Slice(
     name="v5e-8",
@@ -22,7 +22,7 @@ V5E = Slice(
 
 @pytest.fixture
 def case() -> Callable[..., Evidence]:
-    """A case that nothing is wrong with; keywords of `Question`, `Answer` and `Evidence` change it."""
+    """A case with nothing wrong; fields of `Question`, its `Slice`, `Answer`, `Training` and `Evidence`."""
 
     def make(**changes: Any) -> Evidence:
         question = Question(
@@ -34,16 +34,20 @@ def case() -> Callable[..., Evidence]:
         )
         step = Compiled(batch_size=1024, peak_bytes=2**20, flops=1e9, moved_bytes=1e7)
         answer = Answer(step=step, target="tpu", layers=layers, variables=("hidden/kernel",))
-        plain = Evidence(
-            question=question, answer=answer, backend="jax", has_tensorflow=True, interpreter="python"
-        )
+        training = Training(backend="jax", epochs=1)
+        plain = Evidence(question=question, answer=answer, training=training, has_libtpu=True)
 
         def changed(value: Any) -> Any:
-            return replace(value, **{name: new for name, new in changes.items() if hasattr(value, name)})
+            return replace(
+                value, **{each.name: changes[each.name] for each in fields(value) if each.name in changes}
+            )
 
         own = {name: new for name, new in changes.items() if name not in ("question", "answer")}
-        assert all(hasattr(plain, name) or hasattr(question, name) or hasattr(answer, name) for name in own)
-        return replace(changed(plain), question=changed(question), answer=changed(answer))
+        of_any = (plain, question, question.slice, answer, training)
+        assert all(any(hasattr(each, name) for each in of_any) for name in own)
+        question = changed(question)
+        question = replace(question, slice=changed(question.slice))
+        return replace(changed(plain), question=question, answer=changed(answer), training=changed(training))
 
     return make
 

@@ -96,7 +96,7 @@ def test_rows_that_are_not_known_are_not_judged(case):
     ],
 )
 def test_the_python_that_lacks_packages_is_named(case, interpreter, words):
-    (told,) = found(case(runtime={}, training_interpreter=interpreter))
+    (told,) = found(case(runtime={}, interpreter=interpreter))
     assert words in told.message
 
 

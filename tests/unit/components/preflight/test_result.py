@@ -4,9 +4,10 @@ from dataclasses import replace
 import pytest
 
 from slipway.components.preflight.chip_specs import Price
+from slipway.components.preflight.finding import Training
 from slipway.components.preflight.question_and_answer import Compiled
 from slipway.components.preflight.result import FORMAT, Preflight
-from slipway.components.preflight.verdict import Training, judge
+from slipway.components.preflight.verdict import judge
 
 AT = "2026-11-22T02:00:00+00:00"
 

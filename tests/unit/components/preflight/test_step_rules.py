@@ -44,7 +44,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ),
         ({"precision": "float32"}, "float32", "warning", "auto"),
         ({"precision": "mixed_float16"}, "float16", "warning", "auto"),
-        ({"interpreter": ""}, "interpreter", "note", "make tpu-compiler"),
+        ({"has_libtpu": False}, "interpreter", "note", "make tpu-compiler"),
         ({"callbacks": ("pure_callback in lambda",)}, "callback", "error", "keras.ops"),
         ({"callbacks": ("debug_callback",)}, "callback", "warning", "remove prints"),
         ({"model_parallel": 3, "batch_size": 1024}, "model_parallel", "error", "divisor of 8"),
@@ -213,7 +213,7 @@ def test_weights_that_are_more_than_the_memory_do_not_fit_whoever_compiled(case,
 
 
 def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):
-    without_libtpu = replace(case(backend="tensorflow", interpreter=""), answer=None)
+    without_libtpu = replace(case(backend="tensorflow", has_libtpu=False), answer=None)
 
     found = {each.rule: each for each in findings(without_libtpu)}
 

@@ -7,8 +7,9 @@ import pytest
 
 from slipway.components.preflight.advice import slice_lines
 from slipway.components.preflight.chip_specs import Price
+from slipway.components.preflight.finding import Training
 from slipway.components.preflight.question_and_answer import Compiled
-from slipway.components.preflight.verdict import Training, judge
+from slipway.components.preflight.verdict import judge
 
 
 def test_examples_of_the_training_are_those_in_full_batches_times_epochs(result):
