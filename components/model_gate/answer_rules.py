@@ -34,9 +34,6 @@ def measured_checks(metrics: Sequence[str], slices: Mapping[str, Measured]) -> l
             metric="evaluation",
             slice=OVERALL,
             required="at least one",
-            got=None,
-            baseline=None,
-            passed=False,
             found=" of ".join(filter(None, ("has no value", " or ".join(names)))),
             note="look at data.split, transform.label, transform.weight and the Evaluator's log",
         )
@@ -63,9 +60,6 @@ def finite_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
             metric=name,
             slice=OVERALL,
             required="a finite value",
-            got=None,
-            baseline=None,
-            passed=False,
             found=f"is {overall.metrics[name]:g}",
             note="a label or an answer is infinite, or has no logarithm: check what preprocessing_fn makes "
             "of the label, and what the model answers",
@@ -87,9 +81,6 @@ def answer_checks(not_finite: Mapping[str, int], rows: float) -> list[Check]:
             metric=f"output {output}" if output else "model",
             slice=OVERALL,
             required="a number for every row",
-            got=None,
-            baseline=None,
-            passed=False,
             found=f"answers NaN or infinity to {many:,} of {rows:,.0f} rows",
             note="check what the model divides by or takes the logarithm of",
         )
@@ -118,9 +109,6 @@ def probability_checks(metrics: Sequence[str], outside: Mapping[str, int], rows:
             metric=f"output {output}" if output else "model",
             slice=OVERALL,
             required=f"probabilities, 0 to 1, for {', '.join(of_outputs[output])}",
-            got=None,
-            baseline=None,
-            passed=False,
             found=f"answers below 0 or above 1 to {many:,} of {rows:,.0f} rows",
             note="let its last layer end in a sigmoid or a softmax, with a loss without from_logits=True; or "
             "name metrics of numbers",
@@ -147,9 +135,6 @@ def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str], overall: Measur
             metric=f"metric {name}",
             slice="",
             required=metric_of(name).needed_outputs(entries=overall.entries_of(name)),
-            got=None,
-            baseline=None,
-            passed=False,
             found=f"is of {'several outputs' if kinds[output_of(name)] == 'classes' else 'one output'}",
             note="this metric says nothing about such a model; choose another",
         )

@@ -33,7 +33,6 @@ def reference_checks(
                 slice=OVERALL,
                 required=f"{'above' if metric.better == 'higher' else 'below'} {theirs:.4g}",
                 got=got,
-                baseline=None,
                 passed=metric.is_better(got, than=theirs),
                 stops=False,
                 note=f"the model does not earn its cost: {model} does "

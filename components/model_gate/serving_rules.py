@@ -194,7 +194,6 @@ def _parity_checks(report: ServingReport, failures: Mapping[str, str], tolerance
                     slice="",
                     required=required,
                     got=apart if math.isfinite(apart) else None,
-                    baseline=None,
                     passed=apart <= tolerance,
                     found="" if math.isfinite(apart) else "a number in only one of them, or different shapes",
                     note=note,
@@ -241,8 +240,6 @@ def _fit_checks(report: ServingReport, metrics: Sequence[str], entries: Mapping[
             slice="",
             required=metric_of(name).needed_outputs(entries=entries.get(name, 1)),
             got=float(widths[name]),
-            baseline=None,
-            passed=False,
             unit="output" if widths[name] == 1 else "outputs",
             note="this metric says nothing about such a model; choose another",
         )
@@ -259,8 +256,6 @@ def _name_checks(report: ServingReport, classes: ClassNames) -> list[Check]:
             slice="",
             required=f"{max(width, 2)} names for {counted(width, 'number')} per row",
             got=float(len(classes[output])),
-            baseline=None,
-            passed=False,
             stops=False,
             unit="name" if len(classes[output]) == 1 else "names",
             note="its predictions will have no names",
@@ -307,10 +302,7 @@ def _speed_checks(report: ServingReport, limits: ServingLimits) -> list[Check]:
 
 def _measured(name: str, got: float | None, unit: str, required: str, passed: bool) -> Check:
     found = "" if got is not None else "was not measured"
-    return Check(
-        metric=f"serving: {name}", slice="", required=required, got=got, baseline=None, passed=passed,
-        unit=unit, found=found,
-    )  # fmt: skip
+    return Check(f"serving: {name}", "", required, got, passed=passed, unit=unit, found=found)
 
 
 def _mib(size_bytes: float | None) -> float | None:
@@ -319,10 +311,7 @@ def _mib(size_bytes: float | None) -> float | None:
 
 def _said(name: str, required: str, found: str) -> Check:
     """Return a check with a result in words: it passes if `found` is empty."""
-    return Check(
-        metric=f"serving: {name}", slice="", required=required, got=None, baseline=None,
-        passed=not found, found=found or "yes",
-    )  # fmt: skip
+    return Check(f"serving: {name}", "", required, passed=not found, found=found or "yes")
 
 
 def _listed(words: Sequence[str]) -> str:

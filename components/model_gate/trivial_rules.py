@@ -89,7 +89,7 @@ def trivial_checks(
     if labels.classes < 2:
         only = f"is always {class_name(labels.majority, classes)}"
         note = "the eval split says nothing about a model; check data.split and transform.label"
-        return [Check("label", OVERALL, "more than one value", None, None, False, found=only, note=note)], []
+        return [Check("label", OVERALL, "more than one value", found=only, note=note)], []
     found = [check for name in metrics if (check := _beats(name, overall, labels, classes))]
     checks = [
         check
@@ -195,9 +195,6 @@ def _accuracy_says_little(
             metric="label",
             slice=OVERALL,
             required=f"at most {_SKEWED_SHARE:.0%} of one class, or {shares[0]} says little",
-            got=None,
-            baseline=None,
-            passed=False,
             stops=False,
             found=f"is {majority} in {share}",
             note=f"look at {others}precision and recall, which the report draws",
@@ -223,8 +220,6 @@ def _means_something(
             slice=OVERALL,
             required=f"{side} {value:.4g}",
             got=limit,
-            baseline=None,
-            passed=False,
             stops=False,
             note=f"it tests nothing: {trivial_answer(name, labels, classes)} meets it",
         )

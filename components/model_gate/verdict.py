@@ -30,9 +30,9 @@ class Check:
     metric: str
     slice: str
     required: str
-    got: float | None
-    baseline: float | None
-    passed: bool
+    got: float | None = None
+    baseline: float | None = None
+    passed: bool = False
     stops: bool = True
     unit: str = ""
     found: str = ""
