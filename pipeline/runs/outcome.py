@@ -1,23 +1,19 @@
 """Reads what a run achieved from its nodes: metrics, blessing, pushed version, verdicts and exit code."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import cast, get_type_hints
 
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
-    OVERRIDES,
     Artifact,
     NodeRecord,
     RunRecord,
     Training,
     Verdict,
-    VerdictCheck,
     verdict_path,
 )
-from slipway.pipeline.runs.typed_json import DocumentError, read_document, typed_text
+from slipway.pipeline.runs.typed_json import DocumentError, fits, read_document, typed_text
 
 _BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
@@ -153,67 +149,9 @@ def _verdict_in(folder: Path) -> Verdict:
 
 def _verdict(path: Path) -> Verdict:
     """Return a verdict without what is not shown as it should be: a gate of one's own may write anything."""
-    found = _read(path)
-    return cast(Verdict, {name: each for name, each in found.items() if _FORMS.get(name, _any)(each)})
-
-
-def _any(_value: object) -> bool:
-    return True
-
-
-def _is_list_of(kind: type, value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, kind) for each in value)
-
-
-def _are_numbers(value: object) -> bool:
-    return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
-
-
-def _may_be_number(value: object) -> bool:
-    return value is None or type(value) in (int, float)
-
-
-def _are_bounds(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(type(each) in (int, float) for each in value)
-
-
-def _is_mapping_to(fits: Callable[[object], bool], value: object) -> bool:
-    return isinstance(value, dict) and all(map(fits, value.values()))
-
-
-def _are_checks(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_check, value))
-
-
-def _is_check(value: object) -> bool:
-    if not isinstance(value, dict) or not VerdictCheck.__required_keys__ <= value.keys():
-        return False
-    texts = (value.get(key, "") for key in ("metric", "required", "slice", "found", "unit", "note"))
-    numbers = (value.get(key) for key in ("got", "baseline"))
-    return all(isinstance(each, str) for each in texts) and all(map(_may_be_number, numbers))
-
-
-_may_be_numbers = partial(_is_mapping_to, _may_be_number)
-_is_table = partial(_is_mapping_to, _may_be_numbers)
-
-
-_FORMS: Mapping[str, Callable[[object], bool]] = {
-    "baseline_metrics": _may_be_numbers,
-    "checks": _are_checks,
-    "findings": partial(_is_list_of, dict),
-    "intervals": partial(_is_mapping_to, partial(_is_mapping_to, _are_bounds)),
-    "lines": partial(_is_list_of, str),
-    "metrics": _are_numbers,
-    "min_slice_rows": lambda value: type(value) in (int, float),
-    "notes": partial(_is_list_of, str),
-    "reasons": partial(_is_list_of, str),
-    "reference_models": _is_table,
-    "slices": _is_table,
-    "telling_rows": _are_numbers,
-    "warnings": partial(_is_list_of, str),
-    "override": lambda value: isinstance(value, str) and value in {"", *OVERRIDES},
-}
-"""By key of a verdict, whether a value has the form in which it is shown."""
+    hints = get_type_hints(Verdict, include_extras=True)
+    found = {name: each for name, each in _read(path).items() if fits(hints.get(name, object), each)}
+    return cast(Verdict, found)
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -73,27 +73,30 @@ class VerdictCheck(TypedDict):
 
 
 class Verdict(TypedDict, total=False):
-    """The verdict of a gate, as far as it is shown later; other gates may have none of these fields."""
+    """The verdict of a gate, as far as it is shown later; other gates may have none of these fields.
 
-    passed: bool
-    message: str
+    Of each `Annotated`, the first type is what code relies on, and the second what is checked.
+    """
+
+    passed: Annotated[bool, object]
+    message: Annotated[str, object]
     lines: list[str]
-    override: str
-    findings: list[Finding]
-    reference_folder: str
-    preflight: PreflightResult
+    override: Annotated[str, Literal["", "accept_data", "bless"]]
+    findings: Annotated[list[Finding], list[dict[str, object]]]
+    reference_folder: Annotated[str, object]
+    preflight: Annotated[PreflightResult, object]
     reasons: list[str]
     warnings: list[str]
     notes: list[str]
     checks: list[VerdictCheck]
     metrics: dict[str, float]
-    baseline_metrics: dict[str, float]
-    slices: dict[str, dict[str, float]]
+    baseline_metrics: Annotated[dict[str, float], dict[str, float | None]]
+    slices: Annotated[dict[str, dict[str, float]], dict[str, dict[str, float | None]]]
     intervals: dict[str, dict[str, tuple[float, float]]]
     telling_rows: dict[str, float]
-    min_slice_rows: int
-    reference_models: dict[str, dict[str, float]]
-    answers: dict[str, PlainCounts]
+    min_slice_rows: Annotated[int, float]
+    reference_models: Annotated[dict[str, dict[str, float]], dict[str, dict[str, float | None]]]
+    answers: Annotated[dict[str, PlainCounts], object]
 
 
 class Export(TypedDict):

@@ -112,6 +112,15 @@ def typed(kind: type[T], value: Any) -> T:
         raise DocumentError(error.told()) from None
 
 
+def fits(kind: Any, value: Any) -> bool:
+    """Return True if plain data can be read as the given type, see `typed`. Pure."""
+    try:
+        _reader(kind)(value)
+    except _MisfitError:
+        return False
+    return True
+
+
 class _MisfitError(Exception):
     """A value that does not fit; each enclosing reader adds its position."""
 
