@@ -1,4 +1,6 @@
-"""Formats counts for messages, with the noun and the verb in agreement with the number."""
+"""Formats counts and long lists for messages; the noun and the verb agree with the number."""
+
+from collections.abc import Sequence
 
 _SINGULAR = {"are": "is", "have": "has"}
 
@@ -16,3 +18,9 @@ def agreeing(number: float, verb: str) -> str:
     """
     singular = _SINGULAR[verb]
     return singular if number == 1 else verb
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """Return the first texts, and how many follow them: `a, b and 3 more`."""
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
+from slipway.components.counted_words import first_of
 from slipway.components.nearest import nearest
 
 _SHOWN = 40
@@ -34,8 +35,7 @@ class MissingKey:
     @property
     def there(self) -> str:
         """The keys that exist."""
-        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
-        return f"{self.holder} has {', '.join(self.names[:_SHOWN]) or 'nothing'}{more}"
+        return f"{self.holder} has {first_of(self.names, _SHOWN) or 'nothing'}"
 
 
 def missing_key(error: BaseException) -> MissingKey | None:

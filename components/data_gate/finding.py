@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
+from slipway.components.counted_words import first_of
 from slipway.components.escaped_text import escaped
 
 # In the order in which findings are listed: causes before their consequences.
@@ -187,8 +188,7 @@ def advice_to_raise(key: str, distance: float) -> str:
 
 def quoted(values: Sequence[str], *, most: int = 5) -> str:
     """Quote the first few texts, with control characters escaped, and count the rest."""
-    shown = ", ".join(f'"{_shortened(value)}"' for value in values[:most])
-    return f"{shown} and {len(values) - most} more" if len(values) > most else shown
+    return first_of([f'"{_shortened(value)}"' for value in values], most)
 
 
 def _shortened(value: str, *, most: int = 60) -> str:

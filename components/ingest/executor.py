@@ -25,7 +25,7 @@ from tfx.utils.io_utils import copy_dir
 
 from slipway.components.beam_args import most_workers
 from slipway.components.beam_engine_workers import no_result, runs_elsewhere
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import counted, first_of
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.failure_files import left_folder
 from slipway.components.ingest.blocks import check_columns
@@ -334,9 +334,8 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     try:
         check_tally(tally, max_bad_share=options.max_bad_share, file_format=options.format)
     except NoRowsError as error:
-        first, *others = (each.name for each in report.digests)
-        more = f" and {len(others)} more" if others else ""
-        raise ComponentError(f"{first}{more}: {error.message}", hint=error.hint) from error
+        files = first_of([each.name for each in report.digests], 1)
+        raise ComponentError(f"{files}: {error.message}", hint=error.hint) from error
     except BadRowsError as error:
         raise _left_behind(error, quarantine.uri) from error
     renames = final_names(report.shards, splits)

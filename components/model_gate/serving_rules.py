@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import NotRequired, Self, TypedDict
 
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import counted, first_of
 from slipway.components.metrics.definitions import metric_of, output_of
 from slipway.components.model_gate.trivial_rules import NO_NAMES, ClassNames
 from slipway.components.model_gate.verdict import Check
@@ -158,10 +158,10 @@ def _answer_checks(report: ServingReport, failures: Mapping[str, str]) -> list[C
         real = f"{report['not_finite_rows']} of {report['rows']} answers are NaN or infinite"
     strange = ""
     if report["strange"]:
-        strange = f"the answer is NaN or infinite for {_listed(report['strange'])}"
+        strange = f"the answer is NaN or infinite for {first_of(report['strange'], _NAMED)}"
     refused = ""
     if report["refused"]:
-        named = _listed([each["words"] for each in report["refused"]])
+        named = first_of([each["words"] for each in report["refused"]], _NAMED)
         refused = f"{named} is refused with {report['refused'][0]['error']}"
     answers = "answers every row with a number"
     return [
@@ -208,9 +208,9 @@ def _raw_note(report: ServingReport) -> str:
     if not (marked := report.get("marked")):
         return "a column is read differently"
     return (
-        f'rows hold "", NaN or {-(2**63)} as a value of {_listed(marked)}, which serve_raw takes for an '
-        "empty cell: leave such cells empty in the data, or let preprocessing_fn fill empty cells with that "
-        "value"
+        f'rows hold "", NaN or {-(2**63)} as a value of {first_of(marked, _NAMED)}, which serve_raw takes '
+        "for an empty cell: leave such cells empty in the data, or let preprocessing_fn fill empty cells "
+        "with that value"
     )
 
 
@@ -221,9 +221,8 @@ def _features_apart(report: ServingReport, tolerance: float) -> str:
             "the transformed features agree, so the cause is the model: weights, or a step that "
             "training skips"
         )
-    named = [f"{name} by {value:.3g}" for name, value in list(apart.items())[:_NAMED]]
-    more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
-    return f"the transform differs in {', '.join(named)}{more}"
+    named = [f"{name} by {value:.3g}" for name, value in apart.items()]
+    return f"the transform differs in {first_of(named, _NAMED)}"
 
 
 def _fit_checks(report: ServingReport, metrics: Sequence[str], entries: Mapping[str, int]) -> list[Check]:
@@ -312,8 +311,3 @@ def _mib(size_bytes: float | None) -> float | None:
 def _said(name: str, required: str, found: str) -> Check:
     """Return a check with a result in words: it passes if `found` is empty."""
     return Check(f"serving: {name}", "", required, passed=not found, found=found or "yes")
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = len(words) - _NAMED
-    return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,8 +1,9 @@
 """The columns that input files must have, and the error for a file that lacks some. Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from slipway.components.counted_words import first_of
 from slipway.components.errors import ComponentError
 from slipway.components.nearest import nearest
 
@@ -51,7 +52,7 @@ class InputColumns:
         told = [f"{name} (nearest: {near})" if near else name for name, near in missing.items()]
         what = "a column" if len(missing) == 1 else "columns"
         return InputError(
-            f"{file} lacks {what} that the model needs: {_shown(told)}.",
+            f"{file} lacks {what} that the model needs: {first_of(told, _SHOWN_COLUMNS)}.",
             hint=hint or self._remedy(missing),
         )
 
@@ -62,12 +63,7 @@ class InputColumns:
             return f"{rule}, or, if it is unknown for every row, add the column and leave it empty"
         more = len(missing) > len(never_empty)
         others = "; add any other that is unknown for every row, and leave it empty" if more else ""
-        return f"{rule}: no row may lack {_shown(never_empty)}{others}"
-
-
-def _shown(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN_COLUMNS} more" if len(names) > _SHOWN_COLUMNS else ""
-    return f"{', '.join(names[:_SHOWN_COLUMNS])}{more}"
+        return f"{rule}: no row may lack {first_of(never_empty, _SHOWN_COLUMNS)}{others}"
 
 
 def _nearest(name: str, others: Mapping[str, str]) -> str:

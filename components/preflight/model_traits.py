@@ -16,6 +16,7 @@ from unittest import mock
 import keras
 import numpy as np
 
+from slipway.components.counted_words import first_of
 from slipway.components.preflight.definitions import Definitions
 from slipway.components.preflight.question_and_answer import Question, Trait
 from slipway.components.preflight.shapes import Calls
@@ -152,9 +153,8 @@ def traits_of(
     if steps > 1:
         yield Trait(kind="accumulates", where=lines.of_compile(model), detail=str(steps))
     if apart := unsynchronized(model):
-        named = [f"{each.name} ({line})" if (line := lines.of(each)) else each.name for each in apart[:3]]
-        more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
-        yield Trait(kind="batch_norm", where=f"{', '.join(named)}{more}")
+        named = [f"{each.name} ({line})" if (line := lines.of(each)) else each.name for each in apart]
+        yield Trait(kind="batch_norm", where=first_of(named, 3))
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.Embedding) and layer.built and layer.trainable:
             where = ", ".join(filter(None, (f"the layer {layer.name!r}", lines.of(layer))))

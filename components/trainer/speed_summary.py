@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from slipway.components.counted_words import counted
+
 INPUT_BOUND_SHARE = 0.1
 """The share of time spent waiting from which a training counts as input-bound."""
 
@@ -81,7 +83,7 @@ def _bound(measured: Measured) -> str:
 def _interruptions(measured: Measured) -> str:
     told = []
     if measured.attempts > 1:
-        told.append(f"{measured.attempts - 1} restart{'s' if measured.attempts > 2 else ''}")
+        told.append(counted(measured.attempts - 1, "restart"))
     if measured.rollbacks:
-        told.append(f"{measured.rollbacks} rollback{'s' if measured.rollbacks > 1 else ''}")
+        told.append(counted(measured.rollbacks, "rollback"))
     return f" with {' and '.join(told)}" if told else ""

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import agreeing, counted, first_of
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_names import boolean_columns, column_names
@@ -109,15 +109,15 @@ class Predicted:
         lines = [f"{predicted} predicted by version {self.summary['version']}."]
         lines += [f"  {_shortened(line)}" for line in self.first]
         if unsound := self.summary["not_finite"]:
-            have = "has" if unsound == 1 else "have"
-            lines.append(f"{unsound:,} of them {have} no finite prediction; null is written.")
+            lines.append(
+                f"{unsound:,} of them {agreeing(unsound, 'have')} no finite prediction; null is written."
+            )
         if rejected:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.summary["rejected"].items())
             lines.append(f"{counted(rejected, 'row')} rejected: {reasons}.")
             lines.append(_first_told(self.summary["first_rejected"][0], self.summary["rejects"]))
         if without := self.summary["without_rows"]:
-            more = f" and {len(without) - 1:,} more" if len(without) > 1 else ""
-            lines.append(f"{without[0]}{more}: no rows.")
+            lines.append(f"{first_of(without, 1)}: no rows.")
         return "\n".join([*lines, str(self.folder)])
 
 
@@ -496,6 +496,5 @@ def _first_told(record: Mapping[str, object], rejects: Sequence[str]) -> str:
     column = f", column {record['column']}" if record.get("column") else ""
     found = str(record.get("detail") or "").replace("\n", " ")
     shown = f" ({_shortened(found)})" if found else ""
-    files = f"{rejects[0]}{f' and {len(rejects) - 1:,} more' if len(rejects) > 1 else ''}"
     what = f"{record['file']} {where}{column}: {record['reason']}{shown}"
-    return f"The first: {what}. Each is in {files}."
+    return f"The first: {what}. Each is in {first_of(rejects, 1)}."

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.components.counted_words import counted
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.tracking.spool import Waiting, all_waiting, who_sends
@@ -68,5 +69,4 @@ def waiting_line(output: Path) -> str:
     waiting = all_waiting(output.absolute())
     if not waiting:
         return ""
-    runs = "1 run" if len(waiting) == 1 else f"{len(waiting):,} runs"
-    return f"{runs} not yet sent to a tracker: {command('track', output=output)}"
+    return f"{counted(len(waiting), 'run')} not yet sent to a tracker: {command('track', output=output)}"

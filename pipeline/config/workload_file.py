@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from slipway.components.counted_words import agreeing
 from slipway.components.home_folder import at_home
 from slipway.components.nearest import nearest_first
 from slipway.components.project import PROJECT_ROOT
@@ -287,7 +288,7 @@ def _workloads(path: Path, root: Path) -> str:
     if not there:
         return ""
     more = [f"and {len(files) - len(there)} more"] if len(files) > len(there) else []
-    return f"there {'is' if len(files) == 1 else 'are'} {', '.join([*there, *more])}"
+    return f"there {agreeing(len(files), 'are')} {', '.join([*there, *more])}"
 
 
 def _profile_layer(file: Layer, profile: str) -> Layer:

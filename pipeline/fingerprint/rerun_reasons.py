@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
+from slipway.components.counted_words import counted, first_of
 from slipway.components.escaped_text import escaped
 
 _SHOWN_LENGTH = 40  # characters of a value: two values and a name fit on one terminal line
@@ -50,29 +51,30 @@ def _tell_code(found: _Difference) -> Iterator[str]:
     if len(found.changed) == 1:
         yield f"{found.changed[0]} changed"
     elif found.changed:
-        yield f"code changed: {len(found.changed)} of {len(found.now)} files ({_first(found.changed)})"
+        yield f"code changed: {len(found.changed)} of {len(found.now)} files ({first_of(found.changed, 1)})"
     if found.added:
-        yield f"{_told(found.added, 'newly')} ({_first(found.added)})"
+        yield f"{_told(found.added, 'newly')} ({first_of(found.added, 1)})"
     if found.removed:
-        yield f"{_told(found.removed, 'no longer')} ({_first(found.removed)})"
+        yield f"{_told(found.removed, 'no longer')} ({first_of(found.removed, 1)})"
 
 
 def _told(names: list[str], how: str) -> str:
     """Describe changed files: modules are imported; other files that a node names, such as data, are read."""
     if all(name.endswith(".py") for name in names):
-        return f"code: {_count(names)} {how} imported"
-    return f"{_count(names)} {how} read"
+        return f"code: {counted(len(names), 'file')} {how} imported"
+    return f"{counted(len(names), 'file')} {how} read"
 
 
 def _tell_data(found: _Difference) -> Iterator[str]:
     if found.changed:
-        yield f"data changed: {len(found.changed)} of {_files(len(found.now))} ({_first(found.changed)})"
+        of_all = f"{len(found.changed)} of {counted(len(found.now), 'file')}"
+        yield f"data changed: {of_all} ({first_of(found.changed, 1)})"
     if found.added and found.removed:
-        yield f"data: {_count(found.added)} added, {len(found.removed)} removed"
+        yield f"data: {counted(len(found.added), 'file')} added, {len(found.removed)} removed"
     elif found.added:
-        yield f"data: {_count(found.added)} added ({_first(found.added)})"
+        yield f"data: {counted(len(found.added), 'file')} added ({first_of(found.added, 1)})"
     elif found.removed:
-        yield f"data: {_count(found.removed)} removed ({_first(found.removed)})"
+        yield f"data: {counted(len(found.removed), 'file')} removed ({first_of(found.removed, 1)})"
 
 
 def _tell_params(found: _Difference) -> Iterator[str]:
@@ -87,7 +89,7 @@ def _tell_params(found: _Difference) -> Iterator[str]:
             yield f"{name} {was} -> {is_}"
     hidden = len(names) - _SHOWN_PARAMS
     if hidden > 0:
-        yield f"{hidden} more parameter{'s' if hidden > 1 else ''} changed"
+        yield f"{counted(hidden, 'more parameter')} changed"
 
 
 def _tell_external(found: _Difference) -> Iterator[str]:
@@ -135,18 +137,6 @@ _TELLERS = {
     "stack": _tell_stack,
     "upstream": _tell_upstream,
 }
-
-
-def _files(count: int) -> str:
-    return f"{count} file" if count == 1 else f"{count} files"
-
-
-def _count(names: list[str]) -> str:
-    return _files(len(names))
-
-
-def _first(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _readable(canonical: str) -> str:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.pipeline.runs.comparison import number
 from slipway.pipeline.runs.record import (
     OVERRIDES,
@@ -86,7 +86,8 @@ def summary(
         return
     if record.state == "interrupted":
         kept = _count(record, "complete", "cached")
-        yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
+        nodes = f"{counted(kept, 'finished node')} {agreeing(kept, 'are')}"
+        yield f"Interrupted. {nodes} kept; nothing is left running."
         if not record.in_steps:
             yield f"hint: {resume_command(record)}"
         return
@@ -362,10 +363,6 @@ def _moved_baseline(record: RunRecord) -> Path | None:
 
 def _count(record: RunRecord, *states: str) -> int:
     return sum(node.state in states for node in record.nodes)
-
-
-def _nodes(count: int) -> str:
-    return "node is" if count == 1 else "nodes are"
 
 
 def resume_command(record: RunRecord) -> str:

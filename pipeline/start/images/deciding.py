@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway.components.counted_words import agreeing, counted
+from slipway.components.counted_words import agreeing, counted, first_of
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS
 from slipway.pipeline.start.images.inspection import Class, ImageFacts
@@ -179,11 +179,8 @@ def _notes(facts: ImageFacts) -> list[str]:
     if facts.unreadable_count:
         some = "; ".join(f"{name} ({why})" for name, why in facts.unreadable)
         more = ", and others" if facts.unreadable_count > len(facts.unreadable) else ""
-        notes.append(
-            f"{facts.unreadable_count:,} image{'s' if facts.unreadable_count > 1 else ''} cannot be read: "
-            f"{some}{more}. "
-            "A run quarantines such images."
-        )
+        images = counted(facts.unreadable_count, "image")
+        notes.append(f"{images} cannot be read: {some}{more}. A run quarantines such images.")
     if empty := [str(name) for name, count in facts.classes.items() if not count]:
         notes.append(f"Not a class, because none of its images can be read: {', '.join(empty)}.")
     if not facts.is_whole:
@@ -198,9 +195,7 @@ def _notes(facts: ImageFacts) -> list[str]:
         )
     if counts[rarest] < _FEW_IMAGES:
         few = [str(name) for name, count in counts.items() if count < _FEW_IMAGES]
-        notes.append(f"Fewer than {_FEW_IMAGES} images of {_some(few)}: too few to learn anything reliable.")
+        notes.append(
+            f"Fewer than {_FEW_IMAGES} images of {first_of(few, 5)}: too few to learn anything reliable."
+        )
     return notes
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
