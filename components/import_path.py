@@ -27,7 +27,7 @@ def import_path(
         is_same_python: whether the processes run in this process's interpreter.
     """
     given = [*map(str, first), *filter(None, inherited.split(os.pathsep))]
-    others = [folder for folder in given if _holds_slipway(folder)]
+    others = [folder for folder in given if Path(folder, "slipway", "__init__.py").exists()]
     users = [folder for folder in given if folder not in others]
     if IS_CHECKOUT:
         ours = [str(OWN_FOLDER)] if PROJECT_ROOT != OWN_FOLDER else []
@@ -43,7 +43,3 @@ def _folder_of_the_link() -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "slipway").symlink_to(OWN_FOLDER)
     return folder
-
-
-def _holds_slipway(folder: str | Path) -> bool:
-    return Path(folder, "slipway", "__init__.py").exists()

@@ -14,6 +14,11 @@ REMOTE = (*IN_STORES, HF)
 _MOUNTED = "/gcs/"  # where Vertex AI mounts all buckets
 
 
+def is_remote(path: str) -> bool:
+    """Return True for an address of any kind, SCHEME://...; False for a path on this machine."""
+    return "://" in path
+
+
 def is_in_store(address: str) -> bool:
     """Return True for an address in Cloud Storage, S3 or Azure; False for a path on this machine."""
     return address.startswith(IN_STORES)

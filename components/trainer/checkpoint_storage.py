@@ -167,10 +167,7 @@ def forget_checkpoints(job: TrainingJob) -> None:
     """
     if job.checkpoint.folder is None or job.checkpoint_dir is None:
         return
-    _remove_all(storage(job.checkpoint_dir))
-
-
-def _remove_all(files: Storage) -> None:
+    files = storage(job.checkpoint_dir)
     for name in files.names():
         files.remove(name)
 

@@ -6,7 +6,8 @@ from pathlib import Path, PurePosixPath
 from slipway.components.atomic_file import whole_file
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
+from slipway.components.store_address import is_remote
+from slipway.components.trainer.settings.pretrained import KEY, Pretrained, sha256_of
 
 
 def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:

@@ -185,18 +185,6 @@ def _extract(operation: Any, values: Values) -> list[Values]:
     return [[value[keys] for value in values]]
 
 
-def _flatten(_: Any, *inputs: Values) -> list[Values]:
-    return [[value for values in inputs for value in values]]
-
-
-def _flatten_lists(_: Any, values: Values) -> list[Values]:
-    return [[item for value in values for item in value]]
-
-
-def _merge(operation: Any, values: Values) -> list[Values]:
-    return [[_merged(operation.combiner, values)]]
-
-
 def _merge_packed(operation: Any, values: Values) -> list[Values]:
     by_key: dict[str, Values] = {}
     for key, value in values:
@@ -317,10 +305,10 @@ def _content(path: str) -> bytes | None:
 _EVALUATORS: Mapping[type, Callable[..., Sequence[Values]]] = {
     beam_nodes.CreateTensorBinding: _bind,
     beam_nodes.ExtractFromDict: _extract,
-    beam_nodes.Flatten: _flatten,
+    beam_nodes.Flatten: lambda _, *inputs: [[value for values in inputs for value in values]],
     analyzer_nodes.AddKey: lambda operation, values: [[(operation.key, value) for value in values]],
-    analyzer_nodes.FlattenLists: _flatten_lists,
-    analyzer_nodes.CacheableCombineMerge: _merge,
+    analyzer_nodes.FlattenLists: lambda _, values: [[item for value in values for item in value]],
+    analyzer_nodes.CacheableCombineMerge: lambda operation, values: [[_merged(operation.combiner, values)]],
     analyzer_nodes.PackedCombineMerge: _merge_packed,
     analyzer_nodes.CacheableCombinePerKeyMerge: _merge_per_key,
     analyzer_nodes.CacheableCombinePerKeyFormatKeys: _keys_and_outputs,

@@ -13,11 +13,11 @@ from slipway.components.store_address import (
     S3,
     is_elsewhere,
     is_in_store,
+    is_remote,
     outlives_its_container,
 )
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
-from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.pipeline.cloud.image_contents import IMAGE_ROOT, Image
 from slipway.pipeline.cloud.required_settings import (
     needed_by_service,

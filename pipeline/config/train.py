@@ -19,6 +19,7 @@ from pydantic_core.core_schema import (
 )
 
 from slipway.components.nearest import nearest
+from slipway.components.store_address import is_remote
 from slipway.components.trainer.job import BALANCED, TrainingJob
 from slipway.components.trainer.labels import columns_of, served_label_columns
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
@@ -28,7 +29,6 @@ from slipway.components.trainer.settings.early_stopping import EarlyStoppingSett
 from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
 from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
-from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.components.trainer.settings.step import Precision, StepSettings, XlaUse
 from slipway.components.trainer.settings.watch import WatchSettings, step_range
 from slipway.pipeline.config.section import (

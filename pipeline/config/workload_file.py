@@ -11,7 +11,7 @@ from slipway.components.counted_words import agreeing
 from slipway.components.home_folder import at_home
 from slipway.components.nearest import nearest_first
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer.settings.pretrained import is_remote
+from slipway.components.store_address import is_remote
 from slipway.pipeline.config.data_gate import find_folder_problem, find_reference_problem, reference_folder
 from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters
 from slipway.pipeline.config.importable import find_import_problem

@@ -47,7 +47,7 @@ def named_files(
     for name, value in values.items():
         if name in _READ_OTHERWISE:
             continue
-        texts = (text for text in texts_in(value) if text and not text.endswith(".py"))
+        texts = (text for _, text in _named_texts("", value) if text and not text.endswith(".py"))
         for text, start in itertools.product(texts, starts):
             path = Path(os.path.abspath(start / text))  # noqa: PTH100  (without following links)
             if os.path.isfile(path):  # noqa: PTH113  (False for impossible paths, e.g. a text of 5,000 letters)
@@ -92,11 +92,6 @@ def named_code(values: Mapping[str, object]) -> set[str]:
         for key, text in _named_texts("", values)
         if _DOTTED.fullmatch(text) or text.endswith(".py") or (key in _MODULES and text.isidentifier())
     }
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Yield every text in a parameter's value."""
-    yield from (text for _, text in _named_texts("", value))
 
 
 def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:

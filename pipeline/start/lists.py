@@ -28,7 +28,7 @@ def reason_against(column: Facts) -> str:
         return (
             "lists of points in time: write what matters of them, such as the first, as a column of its own"
         )
-    if column.kind == "text" and not _come_back(column):
+    if column.kind == "text" and 2 * column.distinct > column.values:
         return (
             "lists of texts, hardly any of which occurs twice: join each list to one text, and its words "
             "become a feature"
@@ -71,7 +71,3 @@ def codes_per_row(column: Facts) -> int:
 def codes_of(column: Facts) -> int:
     """Return how many codes values are hashed into: so many that few of them share one."""
     return int(min(max(_LEAST_CODES, 2 ** math.ceil(math.log2(64 * column.distinct))), _MOST_CODES))
-
-
-def _come_back(column: Facts) -> bool:
-    return 2 * column.distinct <= column.values

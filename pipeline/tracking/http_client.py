@@ -99,7 +99,7 @@ class HttpClient:
                     params=query,
                     headers=dict(self.headers),
                     # Without an `auth`, an entry for this host in ~/.netrc would replace our header.
-                    auth=self.auth or _as_it_is,
+                    auth=self.auth or (lambda request: request),
                     timeout=(limits.send_s, limits.answer_s),
                     allow_redirects=False,  # credentials go only to the configured address
                     stream=True,
@@ -117,10 +117,6 @@ class HttpClient:
         if content.lstrip().startswith(b"<"):
             raise TrackerError("answered with a page, as a sign-in or another kind of server does")
         return _json(content)
-
-
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
 
 
 def _request(method: str, url: str, *, timeout: tuple[float, float], **options: Any) -> tuple[int, bytes]:

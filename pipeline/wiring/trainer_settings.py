@@ -4,7 +4,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
+from slipway.components.store_address import is_remote
+from slipway.components.trainer.settings.pretrained import KEY, Pretrained, sha256_of
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 

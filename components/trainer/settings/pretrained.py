@@ -14,11 +14,6 @@ class Pretrained(TypedDict):
     sha256: str
 
 
-def is_remote(path: str) -> bool:
-    """Return True if the path is an address such as gs://..."""
-    return "://" in path
-
-
 def sha256_of(file: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal digits.
 

@@ -14,6 +14,7 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 from slipway.components.errors import ComponentError
+from slipway.components.store_address import is_remote
 from slipway.pipeline.cloud.container.store_errors import told_store_errors
 
 Artifacts = Mapping[str, Sequence[Any]]
@@ -35,12 +36,12 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
             refuses or does not answer.
     """
     for artifact in _all(outputs):
-        if not _is_remote(artifact.uri):
+        if not is_remote(artifact.uri):
             Path(artifact.uri).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="artifacts-") as folder:
         places: dict[str, str] = {}  # by remote address
         for index, artifact in enumerate((*_all(inputs), *_all(outputs))):
-            if _is_remote(artifact.uri):
+            if is_remote(artifact.uri):
                 # The last part of an address may mean something to its reader, e.g. a version.
                 place = Path(folder, str(index), Path(artifact.uri).name)
                 place.mkdir(parents=True)
@@ -80,10 +81,6 @@ def _require_there(key: str, uri: str) -> None:
             "--clear`, or, for the data that passed last, with --set data_gate.reference=none; if the cache "
             "gave it: --set cloud.cache=false. A lifecycle rule of the bucket must keep what runs look for",
         )
-
-
-def _is_remote(uri: str) -> bool:
-    return "://" in uri
 
 
 def _rename(artifact: Any, names: Mapping[str, str]) -> None:

@@ -45,11 +45,6 @@ from slipway.pipeline.wiring.keras_choice import KERAS_VARIABLES
 _STAGED = "image"
 
 
-def rehearsal_folder(output: Path) -> Path:
-    """Return the folder of rehearsals, which has its own runs beside the local ones."""
-    return output / "rehearsal"
-
-
 def rehearse(
     request: Request,
     *,
@@ -78,7 +73,7 @@ def rehearse(
         ComponentError: the store of `root` refuses or does not answer.
     """
     began = time.monotonic()
-    output = rehearsal_folder(request.output)
+    output = request.output / "rehearsal"  # which has its own runs
     history = History(output)
     image = read_image()
     staged = output / _STAGED

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.components.errors import ComponentError
+from slipway.components.store_address import is_remote
 from slipway.pipeline.cloud.complete_job import (
     TFX_DAG,
     component_of,
@@ -191,7 +192,7 @@ class Rehearsed:
         """The name of the pipeline whose artifacts are known; a container sees none of another root."""
         name = self.service.artifact_namespace(self.spec["pipelineInfo"]["name"])
         root = self.job["runtimeConfig"]["gcsOutputDirectory"]
-        return f"{name} at {root}" if _is_remote(root) else name
+        return f"{name} at {root}" if is_remote(root) else name
 
     def _resolve(
         self, name: str, resolver: ResolverSpec, given: ExecutorInput, tasks: DoneTasks
@@ -255,7 +256,7 @@ class Rehearsed:
             return
         # The task's own folder, the folder of checkpoints, and the folder that versions are pushed into.
         root = self.job["runtimeConfig"]["gcsOutputDirectory"]
-        writable = [] if _is_remote(root) else [Path(output_file).parent, Path(root, CHECKPOINTS)]
+        writable = [] if is_remote(root) else [Path(output_file).parent, Path(root, CHECKPOINTS)]
         writable += [Path(each) for each in self.containers.folders if each != root]
         self.containers.run(f"slipway-{self.run_id}-{name}".lower(), container, words, writable=writable)
 
@@ -286,7 +287,7 @@ class Rehearsed:
 
         TensorFlow remembers the size of a file on gs:// for seconds, and would cut a longer one in its place.
         """
-        if _is_remote(address):
+        if is_remote(address):
             text = self.files.take(address)
         else:
             text = Path(address).read_text(encoding="utf-8") if Path(address).exists() else None
@@ -295,7 +296,7 @@ class Rehearsed:
         return document
 
     def _here(self, uri: str, place: str) -> str:
-        if not _is_remote(uri):
+        if not is_remote(uri):
             return uri
         copy = self.runs / self.run_id / "artifacts" / place
         self.files.fetch(uri, copy)
@@ -343,7 +344,3 @@ def _missing_module(error: BaseException | None) -> str:
             return f"the module {error.name}{place} is not in the image"
         error = error.__cause__ or error.__context__
     return ""
-
-
-def _is_remote(uri: str) -> bool:
-    return "://" in uri

@@ -23,10 +23,6 @@ from slipway.pipeline.runs.record import NodeOutputs
 from slipway.pipeline.runs.result_files import kept_files
 
 
-def _result_file() -> int:
-    return os.memfd_create("node-result")
-
-
 @dataclass
 class NodeProcess:
     """A node's process as the fork server sees it.
@@ -38,7 +34,7 @@ class NodeProcess:
     """
 
     start: Start
-    result: int = field(default_factory=_result_file)
+    result: int = field(default_factory=lambda: os.memfd_create("node-result"))
     was_told_to_end: bool = False
 
     def take_result(self) -> NodeOutputs | Failed | None:

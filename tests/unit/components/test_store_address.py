@@ -6,6 +6,7 @@ from slipway.components.store_address import (
     bucket_and_path,
     is_elsewhere,
     is_in_store,
+    is_remote,
     outlives_its_container,
     speaks_s3,
 )
@@ -51,3 +52,8 @@ def test_kubeflow_s_name_for_a_store_is_s3_but_no_address_that_data_or_models_ma
 def test_what_is_at_an_address_or_in_a_mounted_bucket_outlives_its_container():
     assert all(map(outlives_its_container, ("gs://b/x", "s3://b/x", "hdfs://h/x", "/gcs/b/x")))
     assert not any(map(outlives_its_container, ("checkpoints", "/scratch/x", "~/x", "gcs/b/x")))
+
+
+def test_an_address_is_distinguished_from_a_path():
+    assert is_remote("gs://b/w.h5")
+    assert not is_remote("weights/w.h5")

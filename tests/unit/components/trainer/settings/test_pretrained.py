@@ -1,8 +1,10 @@
 """Where pretrained weights are taken from."""
 
-from slipway.components.trainer.settings.pretrained import is_remote
+import hashlib
+
+from slipway.components.trainer.settings.pretrained import sha256_of
 
 
-def test_an_address_is_distinguished_from_a_path():
-    assert is_remote("gs://b/w.h5")
-    assert not is_remote("weights/w.h5")
+def test_the_digest_is_that_of_the_content(tmp_path):
+    (tmp_path / "w.h5").write_bytes(b"weights")
+    assert sha256_of(tmp_path / "w.h5") == hashlib.sha256(b"weights").hexdigest()
