@@ -17,7 +17,7 @@ def code_digests(functions: Iterable[str]) -> dict[str, str]:
 
     Args:
         functions: dotted paths, module and function; empty ones and those that cannot be found are left out.
-            Of a module in no package, its own file counts.
+            A module outside any package counts with its own file.
     """
     modules = [path.rpartition(".")[0] for path in functions]
     packages = {module.rpartition(".")[0] or module for module in modules} | {_SHARED_CODE}

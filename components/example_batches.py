@@ -18,9 +18,9 @@ _KINDS: dict[int, Kind] = {schema_pb2.BYTES: "bytes", schema_pb2.FLOAT: "float",
 
 
 class ExampleDecoder:
-    """Decodes as tfx_bsl's ExamplesToRecordBatchDecoder.
+    """Decodes as tfx_bsl's ExamplesToRecordBatchDecoder, but faster where rows are alike.
 
-    That one decodes where there are few rows, and all rows once some were not alike.
+    Few rows are left to that decoder, and so are all rows once some were not alike.
 
     Args:
         schema: the columns to decode, in their order, each there also where no row has it; None for all

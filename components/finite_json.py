@@ -26,8 +26,8 @@ def finite_numbers(values: Mapping[str, float]) -> dict[str, float]:
 def parsed(text: str | bytes) -> Any:
     """Return a JSON document, in which a whole number beyond floats, such as 1 with 400 zeros, is infinite.
 
-    So is a fraction that is, such as 1e400, for Python; but a whole number has any size there, and whatever
-    makes it a float raises.
+    Python reads a fraction beyond floats, such as 1e400, as infinite, too. It reads a whole number of any
+    size, which raises an error once something converts it to a float.
 
     Raises:
         ValueError: the text is not JSON.

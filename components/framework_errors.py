@@ -37,7 +37,7 @@ class Rewritten(NamedTuple):
 def words(error: BaseException) -> str:
     """Return an exception's message, or that it has none that can be shown.
 
-    That of a KeyError is its key as Python writes it; where Keras has put words around the key, these.
+    For a KeyError this is its key as Python writes it, or the text that Keras has put around the key.
     """
     match error:
         case KeyError(args=(str(text),)) if "\n" in text:
@@ -71,8 +71,8 @@ def shortened(message: str) -> str:
 def reason(message: str) -> list[str]:
     """Return the lines that say what went wrong, without blank ones; [] if the message has none.
 
-    Of an error of a layer they are what Keras has put below the layer's class; of an error of a graph, what
-    comes after the graph's stack, with the operation, whose name contains the layer's.
+    For an error in a layer these are the lines that Keras puts below the layer's class. For an error in a
+    graph, they follow the graph's stack, with the operation, whose name contains the layer's.
     """
     if found := _OF_A_CALL.match(message):
         message = found["words"]

@@ -47,9 +47,8 @@ def may_pass(error: Exception) -> bool:
 def odd_answer(error: BaseException) -> "GoogleAPICallError | None":
     """Return the client's error for an answer's status if it failed at reading that answer; else None.
 
-    What stands between, such as a gateway, answers with JSON or a page of its own. The clients look for
-    `error.message` in an error, and for the fields of a message in any other answer, and raise whatever that
-    leads to.
+    A gateway in between may answer with JSON or a page of its own. In an error the clients look for
+    `error.message`, in any other answer for the fields of a message, and raise whatever exception results.
     """
     from google.api_core import exceptions
     from google.protobuf.json_format import ParseError

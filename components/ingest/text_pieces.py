@@ -16,8 +16,9 @@ from slipway.components.progress import report as tell
 def csv_pieces(file: InputFile, options: Options) -> list[FilePart]:
     """Return a CSV file in pieces of whole records, which adjoin; none if it must be read as a whole.
 
-    That is one that is compressed or not in UTF-8, or whose quotes are irregular: where its records end then
-    depends on all that comes before. With `split_by: {row: true}`, also one in which a line is no row.
+    A file is read as a whole if it is compressed or not in UTF-8, or if its quotes are irregular: where a
+    record ends then depends on all that comes before. With `split_by: {row: true}`, so is one in which a line
+    is no row.
 
     Raises:
         FileError: the file cannot be read.
@@ -33,7 +34,7 @@ def csv_pieces(file: InputFile, options: Options) -> list[FilePart]:
 def json_pieces(file: InputFile, options: Options) -> list[FilePart]:
     """Return a file of JSON Lines in pieces of whole lines, which adjoin; none if it must be read as a whole.
 
-    That is one that is compressed or not in UTF-8, or has a line about as long as the limit.
+    A file is read as a whole if it is compressed or not in UTF-8, or has a line about as long as the limit.
 
     Raises:
         FileError: the file cannot be read.

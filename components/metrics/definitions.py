@@ -108,7 +108,7 @@ class Metric:
     def fits(self, width: int, *, entries: int = 1) -> bool:
         """Return True if it applies to `width` numbers a row; on others it silently computes nonsense.
 
-        How many quantiles there are is not looked at.
+        The number of quantiles is not checked.
 
         Args:
             width: how many numbers the model answers for a row.

@@ -92,8 +92,9 @@ def answer_checks(not_finite: Mapping[str, int], rows: float) -> list[Check]:
 def probability_checks(metrics: Sequence[str], outside: Mapping[str, int], rows: float) -> list[Check]:
     """Return a failed check for each output with answers below 0 or above 1 and metrics of probabilities.
 
-    Such answers are logits, of a model whose last layer has no sigmoid or softmax: an accuracy then takes a
-    logit above one half for a yes, an area takes all above 1 for equal, and so does who is answered.
+    Such answers are logits: the model's last layer has no sigmoid or softmax. An accuracy then takes a logit
+    above one half for a yes, an area takes all logits above 1 for equal, and clients take them for
+    probabilities.
 
     Args:
         metrics: names in `metrics.METRICS`.

@@ -39,8 +39,8 @@ def named_slices(name: str, columns: Sequence[str]) -> tuple[set[str], set[str]]
     """Return the names of slices that a user's text may mean, by columns in this order.
 
     Returns:
-        Those of the text as `slice_name` would write it, one at most; and those of a text in which no value
-        is quoted, of which there may be several.
+        The name that the text is if it was written as by `slice_name`, at most one; and the names that it may
+        be if no value in it is quoted, maybe several.
     """
     heads = [f"(?:{re.escape(column)}|{re.escape(_column(column))})" for column in columns]
     exact = _BETWEEN.join(f"{head}=({_QUOTED}|{_PLAIN_VALUE})" for head in heads)

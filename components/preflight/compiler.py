@@ -47,9 +47,9 @@ def package_versions(interpreter: Path) -> dict[str, str]:
 
 
 def runtime_versions(interpreter: Path) -> dict[str, str] | None:
-    """Return what `package_versions` does; None if not all packages of the interpreter are seen.
+    """Return what `package_versions` does; None if it may not see all packages of the interpreter.
 
-    That is outside a virtual environment, and in one that also has the packages of the system's Python.
+    It may not outside a virtual environment, or in one that also uses the packages of the system's Python.
     """
     settings = interpreter.parent.parent / "pyvenv.cfg"
     has_others = settings.is_file() and _OTHERS.search(settings.read_text(encoding="utf-8", errors="replace"))

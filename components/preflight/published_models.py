@@ -64,8 +64,8 @@ class Transformer:
     def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:
         """Return the least that one device computes and moves in a step.
 
-        Of the bytes moved, only the weights are counted, read twice and written once at two bytes each: the
-        rest depends on how the model is divided. These rows are compute-bound by far.
+        The bytes moved are those of the weights only, read twice and written once at two bytes each: the rest
+        depends on how the model is divided. These trainings are compute-bound by far.
         """
         flops = batch_size * self.flops(sequence) / devices
         return Compiled(batch_size=batch_size, flops=flops, moved_bytes=6 * self.weights / devices)

@@ -219,7 +219,8 @@ def _precision(evidence: Evidence) -> Iterator[Finding]:
 def _tensorflows_own(evidence: Evidence) -> Compiled | None:
     """Return the step if TensorFlow trains, and may take what JAX refused; else None.
 
-    That is its own operations, and Python that asks for values: of `if` and `while` it makes operations.
+    TensorFlow also takes its own operations, and Python that asks for values: it turns `if` and `while` into
+    operations.
     """
     step = evidence.answer.step if evidence.answer else None
     trains = (

@@ -193,7 +193,7 @@ def _of_feature(feature: Any) -> object:
 def _cell(values: Sequence[object], *, is_list: bool) -> object:
     """Return the value of a cell, or a list without the empty cells at its end, which are padding.
 
-    Those before a value are values of the list: without them, the others would move to their places.
+    Empty cells before a value stay: without them, the values behind would move to other places.
     """
     if not is_list:
         return next((_texts(value) for value in values if not _is_empty(value)), None)

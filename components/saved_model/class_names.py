@@ -19,7 +19,7 @@ Classes = Mapping[str, tuple[str, ...]]
 def classes_of(provenance: Mapping[str, object]) -> Classes:
     """Return the class names in a version's manifest by output; the only output has the name "".
 
-    What is not a list of text is left out.
+    Names that are not a list of texts are left out.
     """
     several = provenance.get("output_classes")
     named = {"": provenance.get("classes"), **(several if isinstance(several, Mapping) else {})}

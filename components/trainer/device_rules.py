@@ -93,7 +93,7 @@ def require_one_shape(*, backend: str, kind: str) -> None:
     """Reject batches of several lengths, which TensorFlow's step on a TPU does not take.
 
     Raises:
-        ComponentError: it is that.
+        ComponentError: the step would be TensorFlow's, on a TPU.
     """
     if kind == "tpu" and backend == "tensorflow":
         raise ComponentError(ONE_SHAPE_ON_TPU, hint="set train.backend to jax, or leave the key out")
@@ -118,8 +118,8 @@ def disagreements(
 ) -> Iterator[ComponentError]:
     """Yield an error for each thing that the hosts of a training would not do alike.
 
-    That is going back to a checkpoint when it blows up, and taking the best epoch's weights from a folder
-    that they do not share.
+    These are going back to a checkpoint when the loss blows up, and taking the best epoch's weights from a
+    folder that the hosts do not share.
 
     Args:
         hosts: the number of hosts.

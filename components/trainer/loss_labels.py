@@ -153,7 +153,7 @@ def require_labels(
 def classes_of_codes(model: Any, label: Label) -> dict[str, int]:
     """Return how many classes each output has whose loss takes every label for the code of a class.
 
-    Of a yes or no these are 2: Keras' area and recall take a label of -1 for a yes.
+    A yes or no counts as two classes: Keras' area and recall would take a label of -1 for a yes.
 
     Args:
         model: compiled and built.
@@ -189,7 +189,7 @@ def hinged_outputs(model: Any, label: Label) -> frozenset[str]:
 def words_of_logits(model: Any, label: Label) -> Iterator[str]:
     """Yield what to tell of outputs whose loss takes logits, or takes probabilities and gets logits.
 
-    What the last layer makes of its input is known of Keras' own layers with an activation only.
+    Only for Keras' own layers with an activation is it known what the last layer makes of its input.
 
     Args:
         model: compiled and built.

@@ -40,7 +40,7 @@ def hashed_values(column: Any, *, size: int, codes: int = NGRAM_CODES) -> tf.Ten
         column: strings or integers, sparse, ragged or dense, any number per row.
         size: numbers per row; further values are dropped.
         codes: how many there are, > 255, so that boosted trees read the feature as they do a text's words.
-            Of n different values, about n / (2 codes) share their code with another.
+            About n / (2 codes) of n different values share their code with another.
 
     Returns:
         int64 [rows, size], a feature with `codes` categories, padded with 0.

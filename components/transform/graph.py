@@ -208,8 +208,8 @@ class Preprocessing:
     def _filled_in(self, replacements: Replacements) -> Annotated | None:
         """Return the traced graph with the results filled in; None if the function must be traced again.
 
-        That is the case if tracing creates more than a graph (tables, variables, files), or may create a
-        different graph: with a known result, more shapes may be known than before.
+        It must be if tracing creates more than a graph (tables, variables, files), or may create a different
+        graph: with a known result, more shapes may be known than before.
         """
         graph, outputs = self.concrete.graph, self.annotated.outputs
         is_settled = all(

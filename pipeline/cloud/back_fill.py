@@ -223,7 +223,8 @@ class _Backfill:
     def _scheduled(self) -> dict[int, tuple[Submitted, JobState]]:
         """The runs that the schedule of that name started itself, by the number of their span.
 
-        Those of a schedule that was made with another profile read other data, or push elsewhere.
+        Runs of a schedule that was made with another profile do not count: they read other data, or push
+        elsewhere.
         """
         config = self._target.config
         name = self._chosen.schedule or config.name

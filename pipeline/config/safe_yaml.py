@@ -155,7 +155,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigEr
 def _as_given(path: KeyPath, text: str) -> str:
     """Return the key and its number for a message; a number that may be a secret is left out.
 
-    So is that of a document without a key, as of `--set KEY=NUMBER`, whose key is not known here.
+    Without a key, as for `--set KEY=NUMBER`, whose key is not known here, the result is empty.
     """
     if not path:
         return ""

@@ -311,7 +311,7 @@ def _forget_earlier(entry: NodeRecord) -> None:
 def _require_as_read(resumed: RunRecord, history: History) -> None:
     """Refuse to continue a run that another process has continued since its record was read.
 
-    What that process did would be overwritten, and the metadata store be given the same attempt twice.
+    Continuing would overwrite that process's work, and give the metadata store the same attempt twice.
 
     Raises:
         InUseError: another process has; says how the run is now.

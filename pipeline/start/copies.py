@@ -17,8 +17,8 @@ _FIRST_ROWS = 1_000
 def copies_of(label: str, columns: Mapping[str, Column]) -> list[str]:
     """Return the columns that are the label in other words, or in another unit.
 
-    Of classes, each value goes with one class, and each class with one value; no value counts as one. Of
-    numbers, all lie on a straight line.
+    With classes, each value goes with one class and each class with one value, where an empty cell counts as
+    a value. With numbers, all rows lie on a straight line.
 
     Args:
         columns: columns of equal length by name, the label among them.

@@ -208,7 +208,7 @@ def facts_of_lists(name: str, kind: str, lists: Sequence[Values]) -> Facts:
 def _date_placeholders(counts: Counter[str]) -> dict[float | str, int]:
     """Return dates that recur and lie further from all others than those lie apart, with their rows.
 
-    Such as 0000-00-00, 1900-01-01 or 9999-12-31 beside dates of a few years.
+    Examples are 0000-00-00, 1900-01-01 and 9999-12-31 beside dates of a few years.
 
     Args:
         counts: text that begins with YYYY-MM-DD -> rows.
@@ -241,7 +241,7 @@ def _day_number(text: str) -> int:
 def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[float | str, int]:
     """Return outlying numbers that recur and look like placeholders for a missing value, with their rows.
 
-    So is -1 or -9 if no other number is negative.
+    -1 and -9 count as such if no other number is negative.
 
     Args:
         found: the distinct numbers, ascending.
@@ -314,9 +314,9 @@ def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:
 
 
 def _epoch_unit(name: str, found: npt.NDArray[np.float64], seconds: tuple[float, float]) -> str:
-    """Return the unit in which all of the ascending numbers lie between two times since 1970; else "".
+    """Return the unit in which all of the ascending numbers lie between two times since 1970.
 
-    So does "" mean that the name tells of durations, or of another unit.
+    The result is "" if there is none, or if the name suggests durations or another unit.
     """
     words = [word.lower() for word in _NAME_WORD.findall(name)]
     if not _DURATION_WORDS.isdisjoint(words):

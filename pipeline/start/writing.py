@@ -181,7 +181,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
 def _texts_of_files(used: Sequence[str], table: Table, split: Split) -> dict[str, str]:
     """Return the columns that a run must be told to read as text, each with the reason.
 
-    Of features, the schema tells it, except that their bytes are valid text.
+    The schema gives the types of features, but cannot say that bytes are valid text.
     """
     found = {
         name: "bytes in the files; rows in which they are not valid text are quarantined"
@@ -196,11 +196,11 @@ def _texts_of_files(used: Sequence[str], table: Table, split: Split) -> dict[str
 def _least_share(column: Facts, plan: Plan, split: Split, table: Table) -> float:
     """Return half of the observed share of values, so that a column that loses its values is an anomaly.
 
-    Of the rows with a label: a run leaves the others out, which may have other columns filled.
+    Only rows with a label count: a run leaves out the others, in which other columns may be filled.
 
-    Of few values, less: chance alone gives the third of the rows that is for evaluation a share which differs
-    from that of all by a factor with a standard deviation of sqrt(2/n), for n units with a value. Four
-    standard deviations are hardly ever exceeded.
+    If few rows have a value, the share is lower, because the third of the rows that is for evaluation differs
+    by chance: its share is that of all rows times a factor with a standard deviation of sqrt(2/n), for n
+    units with a value. Four standard deviations are hardly ever exceeded.
     """
     if column.name in split.present_shares:
         return round(split.present_shares[column.name] / 2, 3)

@@ -116,8 +116,8 @@ def _codes(classes: Sequence[str]) -> dict[str, float]:
 def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
     """Return a version's predictions for the rows that have a label, with the labels.
 
-    Of a key that was logged more than once, such as of a request that was repeated, the last row counts: by
-    its time, as several servers may write files at once.
+    If a key was logged more than once, as of a repeated request, only the row with the latest time counts;
+    the order of rows says little, because several servers may write files at once.
 
     Raises:
         UsageError: the log lacks the key or has rounded it, no row has a label, or the answers are not
@@ -214,7 +214,7 @@ def labels_of_rows(
 ) -> Mapping[LogFile, npt.NDArray[np.float64]]:
     """Return the label of each row of each file, whichever version answered the row; NaN if there is none.
 
-    Of a key that was logged more than once, the last row has the label, as in `join`.
+    If a key was logged more than once, only its latest row gets the label, as in `join`.
 
     Args:
         left_out_counts: counts the other rows.

@@ -43,8 +43,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
 def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
     """Return the ModelGate's settings; `thresholds` holds the limits of `overall` and of slices, by metric.
 
-    Of the serving check's settings it receives only the limits, so that a changed limit repeats no
-    measurement.
+    They include only the limits of the serving check: a changed limit then does not repeat the measurement.
     """
     groups = {OVERALL: evaluate.thresholds, **evaluate.slice_limits}
     serving = evaluate.serving
