@@ -159,7 +159,7 @@ def _stand_ins(entries: Sequence[str]) -> Iterator[None]:
     finally:
         for module, stand_in in made.items():
             was_here, outer = stand_in.leave(), before.get(module)
-            # Of a module that imported this one; in another thread it may have left by now.
+            # `outer` is that of a module that imported this one; in another thread it may have left by now.
             if was_here and isinstance(outer, _StandIn) and not outer.has_left:
                 sys.modules[module] = outer
         for stand_in, name in presets:

@@ -89,7 +89,7 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
         nan = max((int(histogram.num_nan) for histogram in stats.histograms), default=0)
         if common.max_num_values <= 1 or nan >= common.tot_num_values:
             base["present"] = max(base["present"] - nan, 0)
-        # Of lists, NaN are counted and not their rows: a list with one is no row without a value.
+        # In lists, each NaN is counted, not its row: a row whose list holds one still has a value.
         has = base["present"] > 0
         distribution = _distribution(stats.histograms) if has else None
         return FeatureStatistics(
@@ -130,7 +130,7 @@ def _whole_counts(histograms: Iterable[Any], distribution: Distribution | None) 
     """Return how often each whole number occurs, if there is no other number, and at most ten in a row."""
     if distribution is None or (np.mod(distribution.points, 1) != 0).any():
         return {}
-    # Of the histogram of equal widths: its ten buckets hold at most one whole number each.
+    # Each of the ten buckets of the histogram of equal widths holds at most one whole number.
     found = next((h.buckets for h in histograms if h.type == statistics_pb2.Histogram.STANDARD), ())
     counts: dict[str, float] = {}
     for place, bucket in enumerate(found):

@@ -42,7 +42,7 @@ class LabelAgreement:
 
     def __init__(self, *, of_classes: bool) -> None:
         self._of_classes = of_classes
-        # Of numbers, [6, values per row]: how many, sum, squares, differences, their squares, fractions.
+        # For numbers, [6, values per row]: count, sum, squares, differences, their squares, fractions.
         self._sums: Array = np.zeros((6, 1))
         self._example: tuple[float, float, float] = (0.0, 0.0, 0.0)  # how far apart; candidate's, baseline's
         self._classes: Counter[tuple[float, float]] = Counter()

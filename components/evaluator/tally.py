@@ -159,7 +159,7 @@ class Tally:
             except ComponentError as error:
                 if not asked.is_baseline:
                     raise
-                # Such as a class that it does not know: the remedy is not the candidate's.
+                # For example, it does not know a class: the remedy is not the candidate's.
                 raise ComponentError(f"the last blessed model cannot be compared: {error.message}") from error
         both = list(zip(self._request.models, judged, strict=True))
         candidates = {asked.output: each for asked, each in both if not asked.is_baseline}

@@ -96,7 +96,7 @@ def opened(path: Path, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
         path,
         read_dictionary=list(dictionaries),
         page_checksum_verification=True,
-        # What Spark and Hive write for times. Nanoseconds, Arrow's default, end in 2262, and begin again.
+        # Spark and Hive write times so. Nanoseconds, Arrow's default, end in 2262, and begin again.
         coerce_int96_timestamp_unit="us",
     )
 

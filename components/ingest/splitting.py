@@ -195,7 +195,7 @@ class _Time:
         missing = is_missing(moments)
         found = {NO_VALUE: missing}
         for example, form in self._forms.items():
-            # Of another form, a text stands before or after a start whatever its time: 3/4/2021, 2024-1-5.
+            # A text of another form sorts before or after a start whatever its time: 3/4/2021, 2024-1-5.
             fits = pc.match_substring_regex(moments, form).fill_null(True)
             found[f"not a time like {example}"] = ~np.asarray(fits, dtype=np.bool_)
         return found

@@ -75,7 +75,7 @@ def _is_plain(records: Records, most_bytes: int) -> bool:
     """Return True if the records are the same wherever reading begins, between two of them."""
     if records.kept_bytes or not records.is_regular:
         return False
-    # What is made of a record that is too long depends on where a block ends. Two bytes for its line end.
+    # How a record that is too long is read depends on where a block ends. Two bytes are its line end.
     return not (records.ends - records.starts > most_bytes - 2).any()
 
 

@@ -43,5 +43,5 @@ def _side(rule: str) -> str:
         return "min"
     if not rule.startswith("at most"):
         return ""
-    # Of a baseline without a value, the rule names the allowed drop: at most 0.1 below the baseline.
+    # If the baseline has no value, the rule names the allowed drop: at most 0.1 below the baseline.
     return "max_drop" if " below " in rule else "max"

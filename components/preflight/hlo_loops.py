@@ -165,7 +165,7 @@ class Loops:
             if each.kind == "while":
                 turns = self._turns(each, within) or 1
                 yield from ((name, turns) for name in _CALLED.findall(each.text))
-            # What ends an asynchronous call names the computation again.
+            # The end of an asynchronous call is left out: it names the computation again.
             elif each.kind in ("fusion", "call", "conditional", "async-start"):
                 yield from ((name, 1) for name in _CALLED.findall(each.text))
                 if branches := _BRANCHES.search(each.text):

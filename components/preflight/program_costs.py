@@ -149,7 +149,7 @@ def _collectives(
     for sent in collectives(text):
         groups = sent.pairs or (sent.members or range(len(devices)),)
         spans = [span([devices[each].coords for each in group], where.topology) for group in groups]
-        # Of pairs, those that are farthest from each other take longest.
+        # The pair that is farthest apart takes longest.
         key = (sent.kind, len(groups[0]), max(spans, key=lambda each: each.hops))
         found.setdefault(key, []).extend([sent.result_bytes] * times.get(sent.computation, 1))
     for (kind, members, taken), sizes in found.items():

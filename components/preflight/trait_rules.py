@@ -106,7 +106,7 @@ def _traits(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _batch_norm(evidence: Evidence) -> Iterator[Finding]:
-    # Of the question: the answer's may be about a CPU, which has one copy of the model.
+    # The question's replicas count: the answer may be about a CPU, which has one copy of the model.
     if evidence.backend != "tensorflow" or evidence.answer is None or evidence.question.replicas == 1:
         return
     for trait in evidence.answer.traits:

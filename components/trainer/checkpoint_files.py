@@ -252,7 +252,7 @@ class CheckpointFolder:
     def _remove_outdated(self, newest: Checkpoint) -> None:
         # Higher steps are damaged or belong to another job: otherwise training would have resumed from them.
         kept = set(sorted(step for step in self._steps() if step <= newest.step)[-self._keep :])
-        # Of each: if the newest is damaged, the one before takes its place.
+        # Each keeps its best epoch: if the newest is damaged, the one before takes its place.
         kept |= {best for step in kept if (best := self._best_at(step)) is not None}
         for name in self._files.names():
             match = _NAME.fullmatch(name)

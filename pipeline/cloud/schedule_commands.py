@@ -32,7 +32,7 @@ def create(chosen: CloudChoice) -> Schedule:
     check(service, target)
     when = target.config.cloud.schedule
     job = compiled_job(target)
-    # Of the runs that it starts, a back-fill with another profile takes none for its own.
+    # A back-fill with another profile then does not take this schedule's runs for its own.
     job = {**job, "labels": {**job.get("labels", {}), PROFILE_LABEL: chosen.profile or ""}}
     job = service.request(job, when=when)
     try:

@@ -295,7 +295,7 @@ def _refuse_code_here(config: WorkloadConfig, image: Image) -> None:
     }
     for key, path in named.items():
         for file in files_imported(path, root=image.root) if path else ():
-            # Of a linked folder the image has the link, and its files where that leads.
+            # If a folder is a link, the image has the link, and the files in the folder that it leads to.
             real, root = file.resolve(), image.root.resolve()
             own = image.root / real.relative_to(root) if real.is_relative_to(root) else real
             if image.path_of(own) is None:

@@ -82,7 +82,7 @@ def _for_chat(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _command(command: Sequence[str], payload: Mapping[str, object]) -> Iterator[str]:
     try:
-        # What it prints goes beside our own messages: standard output may be the JSON of `watch --json`.
+        # Its output goes to standard error: standard output may be the JSON of `watch --json`.
         done = subprocess.run(
             command,
             input=json.dumps(payload),

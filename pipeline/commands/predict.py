@@ -165,7 +165,7 @@ class Reader:
                     raise takes.error(file.name, missing)
                 self._check_booleans(file)
                 # As text, so that no row is rejected for an id that looks different from those in training.
-                # Of JSON Lines, later objects may have others than those that the names are of.
+                # In JSON Lines, later objects may have keys that are not among the names.
                 may_have_more = self.options.format == "jsonl"
                 there = [name for name in self.pass_through if may_have_more or name in names]
                 passed = dict.fromkeys(there, ColumnType.TEXT)
@@ -468,7 +468,7 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
     if file_format == own.format:
         return replace(own, columns=())
     # How numbers and dates are written does not depend on the file format, nor does how large a row may be.
-    # What is missing is what was missing in training, so the rule is that of the workload's format.
+    # A value is missing here if it was in training, so the rule is that of the workload's format.
     return Options(
         format=file_format,
         null_values=own.null_values,

@@ -189,7 +189,7 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
     ]
     own = _mapping_at(layers, "evaluate", "own_metrics")
     told = {problem.path for _, problem in found}
-    # What the user's own code is given, under any name.
+    # Values that are passed to the user's own code may have any name.
     for section in (("train", "hyperparameters"), *(("evaluate", "own_metrics", m, "settings") for m in own)):
         for name, value in _mapping_at(layers, *section).items():
             secret = next(secrets_by_name(name, value, of_a_model=True), "")

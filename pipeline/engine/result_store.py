@@ -76,7 +76,7 @@ class CachedResults(Results):
         self.prints = dict(self.plan.prints)
         self.record, self.history = self.journal.record, self.journal.history
         self._states = self.states or KeptStates(self.history.output)
-        # Of a run in steps, another process ran the nodes before this one.
+        # In a run in steps, another process ran the nodes before this one.
         self._changed.update(entry.id for entry in self.record.nodes if NOT_CACHED in entry.why)
 
     def begin(self) -> set[str]:

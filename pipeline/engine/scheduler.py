@@ -142,7 +142,7 @@ class Engine:
 
     def _wait_s(self) -> float:
         now = time.monotonic()
-        # What is due and waits for a free slot begins when another node ends, which is an event.
+        # A due node that waits for a free slot begins when another node ends, which is an event.
         due = [at - now for at in self._not_before.values() if at > now]
         return min([_STAGGER_S if self._has_due else _TICK_S, *due])
 

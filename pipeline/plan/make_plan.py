@@ -77,9 +77,9 @@ def graph_key(request: Request) -> str:
         "beam_args": list(request.beam_args),
         "code": source_closure(builders, root=OWN_FOLDER),
         "stack": dict(stack_versions()),
-        # Which texts are paths of files is looked up while compiling.
+        # Compiling looks up which texts are paths of files.
         "files": _named_in(request.workload_run.config),
-        # A setting of the Preflight node, found while compiling, too.
+        # Compiling also finds this setting of the Preflight node.
         "compiler": compiler_versions() if _asks_for_preflight(request.workload_run.config) else {},
     }
     return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()

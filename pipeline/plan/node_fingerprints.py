@@ -117,7 +117,7 @@ def fingerprint_nodes(
         # A resolver's outputs depend only on what it finds, not on the nodes that made it.
         ups = node.upstream if node.found is None else ()
         parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
-        # Of the same nodes, it may read other outputs, or by other inputs.
+        # It may read other outputs of the same nodes, or read them by other inputs.
         parts |= {f"input:{key}": taken for key, taken in node.inputs.items()}
         # Two nodes with equal settings do not share a result: their outputs need not be equal.
         parts |= {"node:id": node.id, "node:pipeline": graph.name}
@@ -270,7 +270,7 @@ def _training_versions(
     if interpreter != "null":
         there = {_plain(package) for package, *_ in noted}
         known = _TRAINING_STACK | there
-        # Such as `haiku` of dm-haiku, which need not be installed beside the pipeline.
+        # For example `haiku` of dm-haiku, which need not be installed beside the pipeline.
         unnamed = [
             each for each in sorted(modules) if known.isdisjoint({each, *map(_plain, _distributions(each))})
         ]
@@ -292,7 +292,7 @@ def _shown(name: str) -> str:
 
 
 def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> Closure:
-    # Of a workload, paths start at the project's folder as well.
+    # In a workload, paths may also start at the project's folder.
     named = (Path.cwd() / text for text in node.code if text.endswith(".py"))
     of_project = (roots[0] / text for text in node.code if text.endswith(".py"))
     modules = [path for path in dict.fromkeys((*named, *of_project)) if os.path.isfile(path)]  # noqa: PTH113  (False for a long text)
@@ -313,7 +313,7 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
     if remote:
         from slipway.components.ingest import storage  # imports pyarrow: 0.2 s, needed by few runs
 
-        # Of another node than an ExampleGen, the node itself says what is missing.
+        # Any node but an ExampleGen says itself what is missing.
         listed = storage.list_files if "input_base" in node.params else storage.find_files
         # Uses the stores' own checksums, so that nothing is downloaded to detect changes.
         objects = {file.name: file for pattern in remote for file in listed(pattern)}

@@ -267,7 +267,7 @@ def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge numbers equal no sum
         summed = _summed(numbers, sorted(called))
         sums = [name for name, values in numbers.items() if _ends_with_sum(values)]
-    # Of many rows with one text, such as the name of a statistic, some hold a sum by chance.
+    # If many rows share a text, such as the name of a statistic, some of them hold a sum by chance.
     with_text, with_sum = Counter(called.values()), Counter(called[row] for row in summed)
     totals = {each for each in with_text if 2 * with_sum[each] >= with_text[each]}
     totals |= {each for each in with_text if _words(each[1]) in _ONLY_TOTALS}

@@ -212,7 +212,7 @@ def read_table(
     if texts_of_bytes := table.texts:
         options = replace(options, types=dict.fromkeys(texts_of_bytes, "text"))
         table = _table(files, options, most_rows, most_bytes)
-    # Of a row with several such columns, only the first is known.
+    # If a row has several such columns, only the first is known.
     while merged := [name for name in table.merged if name not in options.types]:
         options = replace(options, types={**options.types, **dict.fromkeys(merged, "text")})
         table = _table(files, options, most_rows, most_bytes)
@@ -257,7 +257,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
             kinds = merge(kinds, format_of(options).infer(file, options, options.known({})))
             check_columns(kinds, options.limits, of=f"the data up to {file.name}")
     guessed = [name for name in kinds if name not in options.types and name not in options.numbers]
-    # Of a row, only the first wrong value is known: numbers, which may be too large, come last.
+    # Only the first wrong value of a row is known: numbers, which may be too large, come last.
     typed = dict(sorted(kinds.items(), key=lambda each: each[1] == ColumnType.FLOAT))
     notes = ColumnNotes()
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}

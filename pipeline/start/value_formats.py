@@ -188,7 +188,7 @@ def _column_format(
     if found is None:
         return None
     is_plain = not found.words
-    # Of a CSV these are empty cells; elsewhere only a format makes no value of them, and removes blanks.
+    # In a CSV these are empty cells; elsewhere only a format makes them missing values, and removes blanks.
     has_empty = has_types and pc.any(pc.equal(trimmed, "")).as_py()
     is_padded = has_types and pc.any(pc.not_equal(trimmed, values)).as_py()
     if is_plain and not (words or has_empty or is_padded) and not (has_types and found.number is not None):

@@ -166,7 +166,7 @@ def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tall
         _check_width(each, request.metrics)
         _check_codes(labels, each, request.metrics)
     if answers[0].shape[1] > 1 and not any(metric_of(name).labels == "one" for name in request.metrics):
-        # Such a model learns one number for each class, of which its metrics take the largest for the label.
+        # The model learns one number for each class; its metrics take the class of the largest for the label.
         labels = one_hot(labels, answers[0])
     tally = Tally(request)
     for start in range(0, len(labels), _ROWS_AT_ONCE):

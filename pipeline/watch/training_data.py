@@ -77,7 +77,7 @@ def _finite(split: SplitStatistics, content: bytes) -> SplitStatistics:
     for message in of_all_rows(content).features:
         name = ".".join(message.path.step) or message.name
         for histogram in message.num_stats.histograms:
-            # That of equal widths has buckets of their own for infinite numbers.
+            # The histogram of equal widths has separate buckets for infinite numbers.
             if histogram.type == statistics_pb2.Histogram.STANDARD:
                 features[name] = _without_infinite(features[name], histogram.buckets)
     return replace(split, features=features)

@@ -141,7 +141,7 @@ def _rows_outside(
     counted = int(((column < low) | (column > high)).sum())
     if len(column) >= rows:
         return max(counted, 1), ""
-    # Of much data the sample holds the first rows of each file, which may all be inside.
+    # If there is much data, the sample holds the first rows of each file, which may all be inside.
     return max(round(counted * rows / len(column)), round(least), 1), "about "
 
 

@@ -179,7 +179,7 @@ def _is_binary(feature: FeatureStatistics) -> bool:
     """Return True if all labels are 0 or 1, also as fractions: files often write 1.0."""
     if feature.min < 0 or feature.max > 1:
         return False
-    # Of numbers between 0 and 1 with this mean, only zeros and ones vary as much.
+    # Among numbers between 0 and 1 with this mean, only zeros and ones vary as much.
     most = feature.mean * (1 - feature.mean)
     return feature.kind == "int" or (
         feature.std_dev is not None and math.isclose(feature.std_dev**2, most, abs_tol=1e-6)

@@ -141,7 +141,7 @@ def _refuse_other_times(file: Path, iceberg: Any, schema: Any, table: Table) -> 
         if not names:
             return
         read = _names_in_file(parquet.schema_arrow, iceberg, schema)
-        # Of lists, PyIceberg and Parquet name the values differently. A column's own name may have points.
+        # PyIceberg and Parquet name the values of lists differently. A column's own name may have points.
         lists = {each.path for each in columns if each.max_repetition_level}
         within = tuple(f"{each}." for each in read)
         names = [each for each in names if each in read or (each in lists and each.startswith(within))]

@@ -171,7 +171,7 @@ def _end(code: int) -> NoReturn:
     end of objects is lost, such as the last lines of a file that was not closed.
     """
     try:
-        # What Python calls first; it has no public name.
+        # Python calls these first; they have no public names.
         for step in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
             try:
                 step()
