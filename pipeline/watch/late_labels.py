@@ -379,12 +379,12 @@ def _too_large(file: Path) -> UsageError:
 
 
 def _batches(file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch | pa.Table]:
-    """Yield the rows of a CSV or Parquet file; of Parquet in pieces, however strongly it is compressed."""
+    """Yield the rows of a CSV or Parquet file in pieces, however strongly it is compressed."""
     if file.suffix != PARQUET:
         as_text = pyarrow.csv.ConvertOptions(
             include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
         )
-        yield from pyarrow.csv.read_csv(file, parse_options=_CSV, convert_options=as_text).to_batches()
+        yield from pyarrow.csv.open_csv(file, parse_options=_CSV, convert_options=as_text)
         return
     there = set(pq.read_schema(file).names)
     names = [name for name in dict.fromkeys(columns) if name in there]

@@ -1,3 +1,4 @@
+import gzip
 import json
 import tracemalloc
 from collections import Counter
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch import late_labels
 from slipway.pipeline.watch.late_labels import AGAIN, NO_ANSWER, join, labels_of_rows, read_labels
 from slipway.pipeline.watch.log_folder import Logs
 
@@ -309,3 +311,14 @@ def test_keys_with_all_their_digits_are_joined(log, keys):
         len(join(Logs.of(log(*((key, [0.5]) for key in keys))), key="id", version=7, labels=labels).labels)
         == 1
     )
+
+
+def test_csv_is_never_in_memory_as_a_whole(tmp_path):
+    file = tmp_path / "labels.csv.gz"
+    with gzip.open(file, "wb") as lines:
+        lines.write(b"id,y\n" + (b"k" * 1000 + b",1\n") * 30_000)
+    before = pa.total_allocated_bytes()
+    rows = iter(late_labels._batches(file, ["id", "y"]))
+    next(rows)
+    assert pa.total_allocated_bytes() - before < 10_000_000, "of 30 MB"
+    assert read_labels(file, key="id", label="y", classes=()) == {"k" * 1000: 1.0}
