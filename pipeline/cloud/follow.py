@@ -29,6 +29,7 @@ _EXIT_CODE = re.compile(
 # message may have the word itself, such as "an sql error: ...".
 _OURS, _QUOTED = re.compile(r"^error: ", re.MULTILINE), re.compile(r"(?<=[ \t])error: ")
 _SHOWN_LINES = 12
+_NOT_ENDED = ("waiting", "running")
 
 
 def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
@@ -79,6 +80,8 @@ def update(record: RunRecord, state: JobState) -> list[NodeRecord]:
 def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
     """Complete the record of a run that is over; return the exit code.
 
+    Tasks that have not ended are skipped; if the service does not tell how they ended, they stay as they are.
+
     0: done; 1: a task failed, or the run was cancelled; 3: a gate stopped it, or did not bless the model.
     """
     record.wall_s = wall_s
@@ -86,7 +89,7 @@ def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
     if state.phase != "complete" and record.exit_code == DONE:
         record.exit_code, record.state = FAILED, "failed"
     for node in record.nodes:
-        if node.state in ("waiting", "running"):
+        if node.state in _NOT_ENDED and not state.is_outdated:
             node.state = "skipped"
     return record.exit_code or DONE
 
@@ -115,6 +118,8 @@ def ending(
         yield from (f"  {node.id}: {line}" for line in error["message"].splitlines()[:_SHOWN_LINES])
         if error.get("hint"):
             yield f"    hint: {error['hint']}"
+    if state.is_outdated and (unknown := [node.id for node in record.nodes if node.state in _NOT_ENDED]):
+        yield f"not told by the service: how {', '.join(unknown)} ended"
     verdict = read_verdict(record)
     if record.blessed is False:
         yield from refusal_lines(record, verdict, width)

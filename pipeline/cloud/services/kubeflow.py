@@ -38,6 +38,7 @@ _TASK_STATES: dict[str, NodeState] = {
     "FAILED": "failed",
     "CANCELED": "failed",
 }
+_AT_WORK = ("PENDING", "RUNNING")
 
 
 class Kubeflow:
@@ -318,13 +319,21 @@ def _utc(moment: datetime | None) -> datetime | None:
 
 def _state(found: Any) -> JobState:
     details = found.run_details.task_details if found.run_details else None
+    phase = _PHASES.get(found.state or "PENDING", "running")
+    # Argo ends a workflow that is cancelled as one that failed.
+    if phase == "failed" and any(each.state == "CANCELING" for each in found.state_history or ()):
+        phase = "cancelled"
+    # Argo compresses the tasks of a workflow that grows to 1 MB; the backend then keeps those it read before.
+    is_over = phase in ("complete", "failed", "cancelled")
+    is_outdated = is_over and any(each.state in _AT_WORK for each in details or ())
     return JobState(
-        phase=_PHASES.get(found.state or "PENDING", "running"),
+        phase=phase,
         error=found.error.message if found.error else "",
         tasks=tuple(_task(each) for each in details or ()),
         began=_utc(found.created_at),
         ended=_utc(found.finished_at),
         workload=_job(found)["pipelineSpec"].get("pipelineInfo", {}).get("name", ""),
+        is_outdated=is_outdated,
     )
 
 

@@ -58,6 +58,7 @@ class JobState:
         began, ended: when, in UTC; None if it has not, or if unknown.
         workload: the workload that it is a run of; empty if unknown.
         profile: that of the schedule or back-fill that started it, empty for none; None if unknown.
+        is_outdated: whether the run has ended, but the service tells its tasks as they were before.
     """
 
     phase: JobPhase
@@ -67,6 +68,7 @@ class JobState:
     ended: datetime | None = None
     workload: str = ""
     profile: str | None = None
+    is_outdated: bool = False
 
     @property
     def is_over(self) -> bool:

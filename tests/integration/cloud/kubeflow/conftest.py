@@ -97,7 +97,7 @@ class KubeflowApi:
             raise Refused(404, f"Run {name} not found")
         if self.get_run(query, body, name)["state"] not in ("PENDING", "RUNNING", "PAUSED"):
             raise Refused(400, f"Failed to terminate a run {name}. Row not found")
-        self.lives = [{"state": "CANCELED"}]
+        self.lives = [{"state": "FAILED", "state_history": [{"state": "CANCELING"}, {"state": "FAILED"}]}]
         return {}
 
     def create_recurring(self, query, body):

@@ -298,6 +298,19 @@ def test_a_service_that_cannot_be_asked_for_the_experiment_has_begun_nothing(ser
             3,
             "Stopped: DataGate",
         ),
+        (
+            {  # as its backend tells a run whose tasks Argo has compressed, whatever became of them
+                "state": "SUCCEEDED",
+                "run_details": {
+                    "task_details": [
+                        {"display_name": "root", "state": "RUNNING"},
+                        {"display_name": "Ingest", "state": "SUCCEEDED"},
+                    ]
+                },
+            },
+            0,
+            "not told by the service: how SchemaGen, ",
+        ),
     ],
 )
 def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch, capsys, life, code, words):

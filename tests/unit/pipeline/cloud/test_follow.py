@@ -91,6 +91,16 @@ def test_pushed_run_is_done(record):
     ]
 
 
+def test_task_whose_end_the_service_does_not_tell_is_not_said_to_be_skipped(record):
+    done = tuple(TaskState(node.id, "complete") for node in record.nodes if node.id != "Pusher")
+    code, lines = ended(record, JobState("complete", tasks=done, is_outdated=True))
+    assert code == 0
+    assert lines[1:3] == [
+        "not told by the service: how Pusher ended",
+        "90 s: 14 ran; longest Baseline-model-blessing-resolver 0.0 s",
+    ]
+
+
 def test_model_that_is_not_blessed_is_a_gate_s_stop_though_every_task_is_done(record):
     blessing = {"uri": "gs://b/b", "type": "ModelBlessing", "properties": {"blessed": 0.0}}
     tasks = (TaskState("ModelGate", "complete", outputs={"blessing": [blessing]}),)
