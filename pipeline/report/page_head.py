@@ -172,7 +172,8 @@ def _run_facts(record: RunRecord) -> list[Fact]:
 
 
 def _goodput(training: Training) -> float | None:
-    value = (training.get("time") or {}).get("goodput")
+    time: object = training.get("time")  # a Trainer of one's own may report anything
+    value = time.get("goodput") if isinstance(time, dict) else None
     return float(value) if isinstance(value, int | float) else None
 
 

@@ -106,8 +106,9 @@ def locked(
     except OSError as error:
         if path.is_symlink():
             raise UsageError(f"{path} is a link, and must be a file.", hint=f"rm {path}") from error
+        why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
         raise UsageError(
-            f"{output} cannot be written: {error.strerror}.", hint="choose another folder with --output"
+            f"{output} cannot be written: {why}.", hint="choose another folder with --output"
         ) from error
     try:
         try:
@@ -212,10 +213,15 @@ def check_store(path: Path) -> None:
 
     Raises:
         InUseError: it is locked by another program.
-        UsageError: the file is damaged or not a database; or as `_is_there`.
+        UsageError: the file is damaged, not a database, or may not be written; or as `_is_there`.
     """
     if not _is_there(path):
         return
+    if not os.access(path, os.W_OK):  # SQLite would open it for reading, and not refuse the write lock
+        raise UsageError(
+            f"{path} cannot be written.",
+            hint=f"let user {os.geteuid()} write it (chmod, chown), or choose another folder with --output",
+        )
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
             # Take the write lock and release it: reading alone would not notice a hanging writer.

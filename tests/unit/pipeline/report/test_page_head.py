@@ -1,6 +1,9 @@
 """The top of a run's page."""
 
-from slipway.pipeline.report.page_head import metric_facts
+import pytest
+
+from slipway.pipeline.report.page_head import head, metric_facts
+from slipway.pipeline.runs.record import RunRecord
 
 
 def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():
@@ -30,3 +33,10 @@ def test_without_a_blessed_model_there_is_no_change():
     (fact,) = metric_facts({"auc": 0.9}, {})
 
     assert (fact.note, fact.is_better) == ("no blessed model to compare with", None)
+
+
+@pytest.mark.parametrize("time", [[0.5], "half", {"goodput": "half"}])
+def test_times_that_are_none_leave_the_goodput_out(time):
+    record = RunRecord.from_json({"run_id": "r", "workload": "w", "training": {"time": time}})
+
+    assert [fact.name for fact in head(record).facts] == ["wall time"]

@@ -117,6 +117,15 @@ def test_a_folder_that_cannot_be_made_is_reported_with_its_name(tmp_path):
         pass
 
 
+def test_a_file_in_place_of_the_folder_is_called_that(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(UsageError, match="file cannot be written: it is no folder"),
+        locked(tmp_path / "file", run_id="r"),
+    ):
+        pass
+
+
 @pytest.fixture
 def store(tmp_path):
     """A store with 200 executions, the third of them complete."""
@@ -212,6 +221,15 @@ def test_a_store_that_another_program_writes_to_is_called_locked(store, monkeypa
         check_undamaged(store)  # a plan only reads
         writer.kill()
     check_store(store)
+
+
+def test_a_store_that_may_not_be_written_is_told_before_anything_starts(store, monkeypatch):
+    # Root may write it whatever its mode is.
+    monkeypatch.setattr(os, "access", lambda path, mode: path != store or mode != os.W_OK)
+    with pytest.raises(UsageError, match=r"metadata\.db cannot be written") as error:
+        check_store(store)
+    assert error.value.hint.startswith(f"let user {os.geteuid()} write it")
+    check_undamaged(store)  # a plan only reads
 
 
 @pytest.mark.parametrize(("execution_id", "is_there"), [(3, True), (5, True), (4, False), (999, False)])
