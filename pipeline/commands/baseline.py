@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.pipeline.commands.show import find
+from slipway.pipeline.engine.run_end import warn_of_damage
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.history import History
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
@@ -38,4 +40,7 @@ def baseline(
         return clear_baseline(config, output.absolute(), reason=reason)
     if new is not None:
         return set_baseline(config, output.absolute(), find(new, output), reason=reason)
-    return show_baseline(config.name, output.absolute())
+    history = History(output.absolute())
+    found = show_baseline(config.name, history.output, history)
+    warn_of_damage(history)  # one of these may have blessed a later model
+    return found

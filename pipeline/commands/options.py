@@ -43,10 +43,12 @@ StepNode = Annotated[str, typer.Argument(metavar="NODE", help="The node's id.", 
 
 
 _GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
+# What Python makes of bytes of a path that are not UTF-8.
+_NOT_UTF8 = re.compile(r"[\udc80-\udcff]")
 
 
 def _folder_here(output: Path) -> Path:
-    """Refuse an address in an object store, and a path in which TFX and Beam would find no file of a node."""
+    """Refuse an address in an object store, and a path that TFX and Beam would refuse or read otherwise."""
     if str(output).startswith(tuple(each.removesuffix("/") for each in REMOTE)):
         raise UsageError(
             f"--output {output.parts[0]}//{'/'.join(output.parts[1:])}: TFX keeps metadata and artifacts of "
@@ -57,6 +59,11 @@ def _folder_here(output: Path) -> Path:
         raise UsageError(
             f"--output {output.absolute()}: TFX reads this path for a pattern.",
             hint="choose a folder without '*', '?', '[' or '\\' in its path",
+        )
+    if _NOT_UTF8.search(str(output.absolute())):
+        raise UsageError(
+            f"--output {output.absolute()}: TFX takes only paths in UTF-8.",
+            hint="choose a folder whose path is UTF-8",
         )
     return output
 

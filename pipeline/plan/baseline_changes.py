@@ -85,10 +85,14 @@ def retired_blessings(output: Path, workload: str) -> frozenset[str]:
     return frozenset(changes[-1].retired) if changes else frozenset()
 
 
-def show_baseline(workload: str, output: Path) -> Baseline:
-    """Return the current baseline, from the runs' records only: models blessed elsewhere are unknown."""
+def show_baseline(workload: str, output: Path, history: History | None = None) -> Baseline:
+    """Return the current baseline, from the runs' records only: models blessed elsewhere are unknown.
+
+    Args:
+        history: of that folder; its `damaged` then holds the records that could not be looked at.
+    """
     retired = retired_blessings(output, workload)
-    history = History(output)
+    history = history or History(output)
     blessed = blessed_runs(history.runs(), workload=workload, retired=retired, late=history.late_runs())
     return Baseline(workload, next(blessed, None), tuple(_changes(output, workload)))
 

@@ -2,6 +2,7 @@
 
 from slipway.pipeline.commands.baseline import baseline
 from slipway.pipeline.plan import baseline_changes
+from slipway.pipeline.runs.history import History
 
 
 def test_a_profile_names_the_workload_and_the_store_whose_baseline_it_is(project, tmp_path, monkeypatch):
@@ -17,3 +18,13 @@ def test_a_profile_names_the_workload_and_the_store_whose_baseline_it_is(project
     baseline(file, tmp_path, clear=True)
     baseline(file, tmp_path, clear=True, profile="server")
     assert [each and each.type for each in asked] == [None, "mysql"]
+
+
+def test_a_record_that_cannot_be_read_is_told_as_it_may_be_of_a_later_model(project, tmp_path, capsys):
+    workload = project / "workloads/taxi/workload.yaml"
+    assert baseline(workload, tmp_path).run is None
+    assert capsys.readouterr().err == ""
+    record = History(tmp_path).new_run("taxi")
+    (record.folder / "run.json").write_text("{", encoding="utf-8")
+    assert baseline(workload, tmp_path).run is None
+    assert f"{record.run_id}/run.json cannot be read" in capsys.readouterr().err

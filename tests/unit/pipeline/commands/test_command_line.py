@@ -3,6 +3,7 @@
 import errno
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -86,6 +87,7 @@ WRONG = {
         ["runs", "--output", "/nowhere/out[1]"],
         "--output /nowhere/out[1]: TFX reads this path for a pattern",
     ),
+    "output not in UTF-8": (["runs", "--output", os.fsdecode(b"/nowhere/\xe4")], "takes only paths in UTF-8"),
     "output in a store": (["runs", "--output", "s3://b/out"], "--output s3://b/out: TFX keeps metadata"),
     "output on the Hub": (["runs", "--output", "hf://datasets/o/n"], "--output hf://datasets/o/n: TFX keeps"),
     "no data": (["new", "x", "--data", "no.csv"], "no.csv does not exist"),
