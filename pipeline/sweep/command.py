@@ -19,7 +19,7 @@ from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
 from slipway.pipeline.engine.run_end import Listener
 from slipway.pipeline.engine.scheduler import Hopeless
-from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError, raised_as
+from slipway.pipeline.errors import ConfigError, DataSourceError, PipelineError, UsageError, raised_as
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.history import History
@@ -230,6 +230,13 @@ def carry_out(
         try:
             give_up = beside.interrupt if beside else lambda: None
             code = Trials(sweep, space, run, seed, tell, at_once=jobs or 1, give_up=give_up).carry_on()
+        except KeyboardInterrupt:  # between two trials
+            code = INTERRUPTED
+        except (PipelineError, OSError):  # such as another command in the output folder, or a full disk
+            if sweep.best:
+                tell(f"The sweep has ended after {progress(sweep)}; what is finished is kept.")
+                tell(f"hint: {again}   # once what follows is settled")
+            raise
         finally:
             page = write_page(sweep)
     if code == INTERRUPTED:

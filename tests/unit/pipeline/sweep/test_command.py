@@ -1,5 +1,6 @@
 """What the command refuses before anything runs."""
 
+import errno
 import re
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.trainer.devices.evidence import Evidence
-from slipway.pipeline.errors import ConfigError, DataSourceError, PipelineError, UsageError
+from slipway.pipeline.errors import ConfigError, DataSourceError, InUseError, PipelineError, UsageError
 from slipway.pipeline.exit_codes import FAILED
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
@@ -171,6 +172,36 @@ def test_an_interrupted_sweep_tells_how_it_goes_on(taxi, tmp_path, monkeypatch, 
     assert carry_out(sweep, jobs=jobs, tell=told.append, warm=object()) == 130
     assert told[-2] == "Interrupted after 0 of 2 trials; what is finished is kept."
     assert f"sweep --resume {sweep.sweep_id}{expected} --output" in told[-1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [InUseError("/out is in use by process 7 (gc)."), OSError(errno.ENOSPC, "No space left on device")],
+)
+def test_a_sweep_that_ends_at_a_later_trial_tells_how_it_goes_on(taxi, tmp_path, monkeypatch, error):
+    def execute(request, *, display, **_):
+        if sweep.best:
+            raise error
+        record = RunRecord("run", "taxi", state="complete", metrics={"auc": 0.5})
+        display.begins(record)
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep, told = begin(taxi, tmp_path, Asked(sets=SETS)), []
+    with pytest.raises(type(error)):
+        carry_out(sweep, jobs=None, tell=told.append, warm=object())
+    assert told[-2] == "The sweep has ended after 1 of 2 trials; what is finished is kept."
+    assert f"sweep --resume {sweep.sweep_id} --output" in told[-1]
+
+
+def test_a_sweep_that_is_interrupted_between_two_trials_tells_how_it_goes_on(taxi, tmp_path, monkeypatch):
+    def execute(request, **_):
+        raise KeyboardInterrupt  # before the run has begun
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep, told = begin(taxi, tmp_path, Asked(sets=SETS)), []
+    assert carry_out(sweep, jobs=None, tell=told.append, warm=object()) == 130
+    assert f"sweep --resume {sweep.sweep_id} --output" in told[-1]
 
 
 def test_a_sweep_goes_on_from_another_folder(taxi, tmp_path, monkeypatch):
