@@ -36,6 +36,8 @@ def way_to_write(error: OSError) -> str:
         return "put that folder back, which was moved or removed meanwhile"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "make that folder one that you can write to"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "raise the limit of open files (`ulimit -n`)"
     return "make room on the disk"
 
 
