@@ -53,6 +53,11 @@ class RunPage:
         return tuple(node for node in self.nodes if node.state == "failed")
 
 
+_OF_DAMAGE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, DecodeError, PipelineError,
+)  # fmt: skip
+
+
 class _Reader:
     """Reads the parts of a page; a part that cannot be read is reported without affecting the others."""
 
@@ -62,7 +67,7 @@ class _Reader:
     def read(self, what: str, part: Callable[[], _Part], otherwise: _Part) -> _Part:
         try:
             return part()
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, DecodeError, PipelineError) as e:
+        except _OF_DAMAGE as e:
             # A file may be damaged or of another version; the rest of the page is still useful.
             self.problems.append(f"{what} cannot be shown: {type(e).__name__}: {e}")
             return otherwise

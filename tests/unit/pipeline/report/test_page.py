@@ -210,6 +210,19 @@ def test_a_damaged_file_is_reported_and_leaves_the_rest(report_run, tmp_path):
     assert "Timeline</h2>" in text
 
 
+def test_counts_of_which_no_curve_can_be_made_leave_the_rest(report_run, tmp_path):
+    record = report_run()
+    # Changed by hand: more labels of 1 than rows.
+    groups = [[0.2, 1, 0.0, 0.0, 0.2], [0.7, 0, 1.0, 1.0, 0.7], [0.9, 0, 0.0, 0.0, 0.9]]
+    answers = {"candidate": {"kind": "binary", "groups": groups, "rows": 1, "not_finite": 0}}
+    edited(record, "ModelBlessing", "verdict.json", answers=answers)
+
+    text = page_of(record, tmp_path)
+
+    assert "The model cannot be shown: ZeroDivisionError" in text
+    assert "Timeline</h2>" in text
+
+
 def test_a_log_outside_the_run_is_not_shown(report_run, tmp_path):
     record = report_run()
     (tmp_path / "secret.txt").write_text("do not show", encoding="utf-8")
