@@ -167,7 +167,13 @@ def new(
     columns = [
         facts_of_lists(column, kind, table.lists[column])
         if column in table.lists
-        else facts_of(column, kind, table.columns[column], is_duration=column in table.durations)
+        else facts_of(
+            column,
+            kind,
+            table.columns[column],
+            is_duration=column in table.durations,
+            has_notation=bool(table.value_formats.numbers.get(column)),
+        )
         for column, kind in table.kinds.items()
     ]
     facts = {column.name: column for column in columns}

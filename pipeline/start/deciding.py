@@ -275,9 +275,10 @@ def _feature(column: Facts) -> Decision:
             but = f", {unread.what}; to read them as numbers, {unread.remedy}, and start again"
         return _category(column, f"{column.distinct:,} different texts{but}")
     most = min(_MOST_CATEGORIES, column.present // _ROWS_PER_WHOLE_NUMBER)
-    if column.kind == "int" and column.distinct <= most:
+    may_be_codes = column.kind == "int" and not column.has_notation
+    if may_be_codes and column.distinct <= most:
         return _category(column, f"{column.distinct} different whole numbers, each of which may be a code")
-    if column.kind == "int" and _are_codes(column):
+    if may_be_codes and _are_codes(column):
         return _category(column, f"{column.distinct:,} different codes, far apart")
     if column.least >= 0 and column.greatest > _AMOUNT_SPAN * max(column.median, 1e-9):
         half = f"half {'at' if column.median == column.least else 'below'} {column.median:g}"

@@ -89,6 +89,7 @@ class Facts:
         values: for lists, the number of values in all rows.
         nan_lists: for lists, the number of rows with a NaN among their numbers.
         is_duration: whether the file's type says that the numbers are durations.
+        has_notation: whether the numbers are written with a unit, separators or colons, as codes are not.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Facts:
     values: int = 0
     nan_lists: int = 0
     is_duration: bool = False
+    has_notation: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -135,13 +137,16 @@ class Facts:
         return max(abs(self.least), abs(self.greatest)) > _FLOAT32_MAX
 
 
-def facts_of(name: str, kind: str, values: Values, *, is_duration: bool = False) -> Facts:
+def facts_of(
+    name: str, kind: str, values: Values, *, is_duration: bool = False, has_notation: bool = False
+) -> Facts:
     """Compute the properties of a column.
 
     Args:
         kind: "int", "float" or "text".
         values: [rows], float64 with NaN or objects (str) with None.
         is_duration: whether the file's type says that the numbers are durations.
+        has_notation: as in `Facts`.
     """
     if kind == "text":
         present = [value for value in values.tolist() if value is not None]
@@ -180,6 +185,7 @@ def facts_of(name: str, kind: str, values: Values, *, is_duration: bool = False)
         missing_value_placeholders=_missing_value_placeholders(found.tolist(), rows.tolist()),
         moment="" if is_duration else _moment_of_numbers(name, found),
         is_duration=is_duration,
+        has_notation=has_notation,
     )
 
 

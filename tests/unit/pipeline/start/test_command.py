@@ -410,6 +410,13 @@ def test_the_probability_is_that_of_yes_in_other_languages_and_told(root):
     assert 'CLASSES = ["nein", "ja"]' in (root / "workloads/customers/preprocessing.py").read_text()
 
 
+def test_a_percentage_is_a_number_however_often_it_recurs(root):
+    loads = {"load": lambda row: f"{row % 7}%", "lines": lambda row: row % 7}
+    _write(root, {**COLUMNS, **loads})
+    decided = {each.facts.name: each.role for each in _begin(root).plan.decisions}
+    assert (decided["load"], decided["lines"]) == ("number", "category")
+
+
 def test_durations_are_numbers(root):
     lasted = {"lasted": lambda row: f"{row % 3}:{row % 60:02}:{row % 59:02}"}
     _write(root, {**COLUMNS, **lasted})

@@ -222,6 +222,13 @@ def test_features_get_plain_names_that_differ():
     ]
 
 
+def test_numbers_with_a_unit_or_separators_are_no_codes():
+    shares, prices = np.array(_cycle(*range(33)), float), np.array(_cycle(*range(17_000, 19_000, 100)), float)
+    for values in (shares, prices):
+        assert _role(facts_of("x", "int", values)).role is Role.CATEGORY
+        assert _role(facts_of("x", "int", values, has_notation=True)).role is Role.NUMBER
+
+
 def test_features_of_columns_that_are_whole_questions_have_names_that_a_file_can_have():
     question = "How satisfied were you? " * 20
     columns = [column_facts(f"{question}{part}", NOISE.tolist()) for part in ("a", "b")]
