@@ -37,6 +37,8 @@ _RIDGE_WEIGHT = 1.0
 # share. With a rare class, one of its rows makes a small leaf far too sure, and the next trees overshoot
 # further. XGBoost's default, lambda = 1, added to the divisor, prevents that.
 _RARE_CLASS, _RARE_CLASS_DIVISOR = 0.05, 1.0
+# Numbers of the matrix that a linear model takes, beyond `linear_rows`: about 80 MB, and seconds a fit.
+_LINEAR_NUMBERS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Growth:
             classes.
         patience_rounds: rounds without a lower loss after which growing stops.
         learning_rate: the factor of each tree's answer.
-        linear_rows: with more rows than this, no linear model is tried.
+        linear_rows: with more rows than this, no linear model is tried, unless one of two classes has less
+            than a twentieth of this.
         seed: of the choice of held-out parts.
         held_out: "rows": single rows; "blocks": blocks of neighbours, for neighbours of one person or one
             time, which would otherwise give away the held-out rows.
@@ -187,7 +190,7 @@ def _grown(
     linear: LinearFit | None,
     tell: Callable[[str], None],
 ) -> Grown:
-    with_linear = linear is not None or len(labels) <= growth.linear_rows
+    with_linear = linear is not None or tries_linear(labels, columns, growth)
     hot = columns.one_hot(matrix) if with_linear and linear is None else None
     parts = held_out_parts(labels, growth)
     rounds: list[int] = []
@@ -224,6 +227,16 @@ def _grown(
         share=share,
         losses=losses,
     )
+
+
+def tries_linear(labels: npt.NDArray[Any], columns: Columns, growth: Growth) -> bool:
+    """Whether to try a linear model: for few rows, or few of one of two classes, which teach trees little."""
+    if len(labels) <= growth.linear_rows:
+        return True
+    _, rows = np.unique(labels, return_counts=True)
+    width = sum(columns.categories) + len(columns.names) - len(columns.categories)
+    is_rare = growth.classes == 2 and rows.min() < _RARE_CLASS * growth.linear_rows
+    return bool(is_rare) and len(labels) * width <= _LINEAR_NUMBERS
 
 
 def of_rows(weights: Weights, which: npt.NDArray[np.bool_]) -> Weights:

@@ -37,7 +37,8 @@ class Hyperparameters:
         max_leaves: most leaves of a tree, >= 2.
         max_depth: greatest depth of a tree, >= 1.
         min_leaf_rows: fewest rows of a leaf, >= 1.
-        linear_rows: with more rows than this, no linear model is tried.
+        linear_rows: with more rows than this, no linear model is tried, unless one of two classes has less
+            than a twentieth of this.
         held_out: "rows": single rows; "blocks": blocks of neighbours in the files, if neighbouring rows
             belong to one person or one time, and must not be split between fitting and judging.
     """

@@ -12,6 +12,7 @@ from slipway.components.trainer.boosting.growing import (
     loss_of,
     part_of,
     scores_of,
+    tries_linear,
 )
 from slipway.components.trainer.boosting.matrix import Columns
 from slipway.components.trainer.custom_fit import Rows
@@ -74,6 +75,32 @@ def _told_exactly(rows, seed):
     values, labels = drawn_values(rows, seed), np.zeros(rows, np.float32)
     labels[::200], values["size"][::200] = 1, 9.0
     return values, labels
+
+
+@pytest.mark.parametrize(
+    ("classes", "rare", "width", "is_tried"),
+    [(2, 99, 5, True), (2, 100, 5, False), (2, 99, 4000, False), (3, 99, 5, False), (None, 99, 5, False)],
+)
+def test_linear_model_is_tried_beyond_its_rows_where_one_of_two_classes_is_rare(
+    classes, rare, width, is_tried
+):
+    labels = np.repeat([0, 1], [3000 - rare, rare])
+    columns = Columns(names=("shop", "size"), categories=(width,))
+    growth = growth_of(classes, linear_rows=2000)
+    assert tries_linear(labels, columns, growth) == is_tried
+    assert tries_linear(labels[-2000:], columns, growth), "few rows"
+    assert not tries_linear(labels, columns, growth_of(classes)), "none is wanted"
+
+
+def test_what_is_additive_in_a_few_rows_of_a_class_is_learned_by_the_linear_model():
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(3000, 4)).astype(np.float32)
+    labels = (matrix.sum(axis=1) + rng.normal(size=3000) > 4.7).astype(int)
+    assert labels.sum() < 100
+    columns = Columns(names=("a", "b", "c", "d"), categories=())
+    grown = grow(matrix, labels, columns, growth_of(2, linear_rows=2000, max_rounds=30))
+    assert grown.linear is not None
+    assert grown.losses[grown.share] < grown.losses[1.0]
 
 
 @pytest.mark.parametrize("made", [_rare, _told_exactly])
