@@ -27,7 +27,7 @@ from slipway.pipeline.start.encoding import WINDOWS, iconv
 from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
 from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
-from slipway.pipeline.start.label import OneCsv, decide_task
+from slipway.pipeline.start.label import OneCsv, decide_task, no_value_notes
 from slipway.pipeline.start.notes import (
     epoch_notes,
     missing_class_notes,
@@ -207,7 +207,8 @@ def new(
     _check_heads(data, table, label=label, root=root)
     is_one_csv = table.file_format == "csv" and Path(data).is_file()
     file = OneCsv(data, table.delimiter, table.quote) if is_one_csv else None
-    decided = decide_task(facts[label], task, file=file, is_whole=table.is_whole)
+    no_values = table.value_formats.shared.get(label, {})
+    decided = decide_task(facts[label], task, file=file, is_whole=table.is_whole, no_values=no_values)
     decided = decided or _asked_task(label, ask)
     check_rows(facts[label].present, rejected=table.rejected, first_reject=table.first_reject)
     leaks, suspicions = _leaks(table, label)
@@ -239,6 +240,7 @@ def new(
     is_csv = table.file_format == "csv"
     of_answers = missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
     told += of_answers
+    told += no_value_notes(facts[label], no_values)
     told += placeholder_notes(
         [d.facts for d in read if not (of_answers and d.role is Role.LABEL)],
         is_csv=is_csv,

@@ -3,9 +3,10 @@
 import itertools
 import shlex
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slipway.components.counted_words import counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS, Task
 from slipway.pipeline.start.facts import EXACT, Facts
@@ -29,7 +30,12 @@ class OneCsv:
 
 
 def decide_task(
-    label: Facts, asked: str, *, file: OneCsv | None = None, is_whole: bool = True
+    label: Facts,
+    asked: str,
+    *,
+    file: OneCsv | None = None,
+    is_whole: bool = True,
+    no_values: Mapping[str, str] | None = None,
 ) -> Task | None:
     """Return the kind of prediction for the label, or None if it is unclear and the user should decide.
 
@@ -37,6 +43,7 @@ def decide_task(
         asked: "auto", or the requested `Task`.
         file: the user's data, if it is a single CSV.
         is_whole: whether these are all rows of the data, and not only the first.
+        no_values: words in the label that mean no value, as another column has them for that -> that column.
 
     Raises:
         UsageError: the column cannot be a label, or not one for the requested task.
@@ -50,6 +57,8 @@ def decide_task(
                 f"{label.name} is {same}, {looked_at}.",
                 hint="shuffle the rows, if they are sorted by it; or name another column with --label",
             )
+        if told := no_value_notes(label, no_values or {}):
+            raise UsageError(f"{label.name} is {same}: there is nothing to predict.", hint=told[0])
         other = f", or write the other answer into the {counted(label.missing, 'cell')} without a value"
         raise UsageError(
             f"{label.name} is {same}: there is nothing to predict.",
@@ -100,6 +109,22 @@ def decide_task(
     if label.distinct <= _SURE_CLASSES and counts_up:
         return "multiclass"
     return "regression" if label.kind == "float" else None  # written with fractions: 10.0, 20.0
+
+
+def no_value_notes(label: Facts, no_values: Mapping[str, str]) -> list[str]:
+    """Return a note about words in the label that mean no value, but may be answers; empty if there are none.
+
+    Args:
+        no_values: as for `decide_task`.
+    """
+    if not (words := [word for word in no_values if word.strip()]):
+        return []
+    columns = " and ".join(dict.fromkeys(no_values[word] for word in words))
+    if_answers = "it is an answer, write it" if len(words) == 1 else "they are answers, write them"
+    return [
+        f"{label.name} {_listed(words)} {agreeing(len(words), 'are')} read as no value, as in {columns}. If "
+        f"{if_answers} differently in {label.name}, and start again."
+    ]
 
 
 def _check_exact(label: Facts) -> None:

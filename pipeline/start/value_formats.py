@@ -76,12 +76,15 @@ class ValueFormats:
         numbers: column -> fields of `NumberFormat` that differ from the defaults.
         dates: column -> date format.
         words: column -> how it is written and read, as text.
+        shared: column of texts in a CSV -> word in it that means no value, as it does in another column
+            -> that column.
     """
 
     null_values: tuple[str, ...] = ()
     numbers: Mapping[str, Mapping[str, str | bool]] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
+    shared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,10 +130,13 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
             for name, values in unsure.items()
         }
         found |= {name: each for name, each in known.items() if each}
-    missing = tuple(sorted({word for each in found.values() for word in each.missing}))
+    from_columns = {word: name for name, each in reversed(found.items()) for word in each.missing}
+    missing = tuple(sorted(from_columns))
+    shared: dict[str, Mapping[str, str]] = {}
     for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
         # In a CSV, words for a missing value apply to every column.
         if words := [word for word in missing if word in values.to_pylist()]:
+            shared[name] = {word: from_columns[word] for word in words}
             found[name] = _ColumnFormat(
                 f"{' and '.join(_shown(words))} for no value, as in the columns of numbers"
             )
@@ -139,6 +145,7 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
         numbers={name: each.number for name, each in found.items() if each.number is not None},
         dates={name: each.date for name, each in found.items() if each.date is not None},
         words={name: each.words for name, each in found.items()},
+        shared=shared,
     )
 
 

@@ -396,6 +396,15 @@ def test_a_class_that_is_a_word_for_no_value_is_reported_and_becomes_none_where_
     assert "rows have no churned" in again.text()
 
 
+def test_a_class_that_is_no_value_in_a_column_of_numbers_is_reported(root):
+    hours = {"hours": lambda row: "none" if row % 10 == 0 else row}
+    states = {"state": lambda row: ("none", "mild", "severe")[row % 3]}
+    _write(root, COLUMNS | hours | states)
+    text = _begin(root, label="state").text()
+    assert "100 of 300 rows have no state" in text
+    assert "state 'none' is read as no value, as in hours. If it" in text
+
+
 def test_a_null_value_is_for_the_texts_of_a_csv(root):
     (root / "rows.jsonl").write_text('{"a": -999, "b": 1}\n' * 30)
     with pytest.raises(UsageError, match="--null-value -999: only the cells of a CSV are text"):

@@ -8,7 +8,7 @@ import pytest
 from column_facts import column_facts
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.label import OneCsv, decide_task
+from slipway.pipeline.start.label import OneCsv, decide_task, no_value_notes
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,25 @@ def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
     with pytest.raises(UsageError, match="nothing to predict") as refused:
         decide_task(column_facts("label", ["x", None, None]), "auto")
     assert refused.value.hint.endswith("or write the other answer into the 2 cells without a value")
+
+
+def test_a_label_whose_other_answer_is_read_as_no_value_is_told_so():
+    values = ["damaged", None, None]
+    with pytest.raises(UsageError, match="nothing to predict") as refused:
+        decide_task(column_facts("state", values), "auto", no_values={"none": "hours"})
+    assert refused.value.hint == (
+        "state 'none' is read as no value, as in hours. If it is an answer, write it differently in state, "
+        "and start again."
+    )
+
+
+def test_words_in_a_label_that_mean_no_value_are_told_with_the_columns_that_have_them():
+    label = column_facts("state", ["a", "b", None])
+    [note] = no_value_notes(label, {"-": "width", "none": "hours", "NA": "width", "  ": "height"})
+    assert note.startswith(
+        "state '-' and 'none' and 'NA' are read as no value, as in width and hours. If they"
+    )
+    assert no_value_notes(label, {}) == no_value_notes(label, {"  ": "height"}) == []
 
 
 @pytest.mark.parametrize(

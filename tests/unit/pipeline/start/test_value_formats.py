@@ -131,6 +131,7 @@ def test_a_word_for_no_value_among_numbers_is_named_and_holds_for_the_whole_csv(
         "x": "NA and ? for no value",
         "region": "NA for no value, as in the columns of numbers",
     }
+    assert found.shared == {"region": {"NA": "x"}}
 
 
 def test_words_and_blanks_for_no_value_are_written_down_as_the_csv_has_them():
