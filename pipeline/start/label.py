@@ -18,6 +18,7 @@ _MOST_CLASSES = 100
 _NO = frozenset(["0", "0.0", "false", "f", "no", "n", "off"])
 _YES = frozenset(["1", "1.0", "true", "t", "yes", "y", "on"])
 _SHOWN_ANSWERS = 3
+_DAYS_INSTEAD = "add a column with the days since a fixed date, and name that"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ def decide_task(
         )
     if asked == "auto" and (spellings := _two_answers(label) or _spelt_alike(label)):
         raise _many_spellings(label, spellings, file)
+    if asked == "auto" and label.moment and label.kind == "text" and label.distinct > _SURE_CLASSES:
+        raise UsageError(
+            f"{label.name} holds {label.distinct:,} different dates, which are hardly classes.",
+            hint=f"{_DAYS_INSTEAD}; or add --task multiclass if each is a class",
+        )
     if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
         if label.distinct > _MOST_CLASSES:
             raise _too_many_classes(label)
@@ -209,7 +215,7 @@ def _too_many_classes(label: Facts) -> UsageError:
     if label.kind != "text":
         remedy = "add --task regression"
     elif label.moment:
-        remedy = "dates cannot be classes: add a column with the days since a fixed date, and name that"
+        remedy = f"dates cannot be classes: {_DAYS_INSTEAD}"
     elif unread := label.unread_numbers:
         remedy = f"it holds {unread.what}: {unread.remedy}"
         remedy += ", or remove their rows" if unread.may_be_codes else ""

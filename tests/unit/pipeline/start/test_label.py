@@ -66,6 +66,16 @@ def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
     assert refused.value.hint.endswith("or write the other answer into the 2 cells without a value")
 
 
+def test_dates_are_no_classes_unless_they_are_few_or_it_is_asked_for():
+    days = column_facts("delivered", [f"2024-01-{day:02}" for day in range(1, 29)] * 5)
+    with pytest.raises(UsageError, match="delivered holds 28 different dates, which are hardly") as refused:
+        decide_task(days, "auto")
+    assert "days since a fixed date" in refused.value.hint
+    assert decide_task(days, "multiclass") == "multiclass"
+    cohorts = column_facts("cohort", ["2024-01-01", "2024-04-01", "2024-07-01"] * 5)
+    assert decide_task(cohorts, "auto") == "multiclass"
+
+
 def test_a_label_whose_other_answer_is_read_as_no_value_is_told_so():
     values = ["damaged", None, None]
     with pytest.raises(UsageError, match="nothing to predict") as refused:
