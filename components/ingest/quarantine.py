@@ -218,7 +218,8 @@ def check_tally(tally: Tally, *, max_bad_share: float, file_format: str = "csv")
             f"{tally.rejected:,} of {counted(tally.rows_in, 'row')} ({tally.bad_share:.2%}) could not be "
             f"read, more than data.max_bad_share ({max_bad_share:.2%}): {counts}; "
             f"first: {'; '.join(tally.first)}",
-            hint="correct these rows, check data.delimiter and data.encoding, or raise data.max_bad_share",
+            hint="correct these rows; check data.delimiter, data.encoding and, for words such as n/a, "
+            "data.null_values; or raise data.max_bad_share",
         )
     if not tally.rows_in:
         has_header = file_format == "csv"

@@ -43,6 +43,7 @@ def test_too_many_bad_rows_are_counted_by_reason():
         "3 of 10 rows (30.00%) could not be read, more than data.max_bad_share (20.00%): 2 y, 1 x; "
         "first: f line 3: y: raw"
     )
+    assert "for words such as n/a, data.null_values" in caught.value.hint
 
 
 def test_one_bad_row_is_reported_in_the_singular():
