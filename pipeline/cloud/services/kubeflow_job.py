@@ -271,7 +271,8 @@ def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[s
     if not found:
         return []
     # The image of our own tasks has what the look-up imports; another component's image may not.
-    image = next(each["image"] for _, each in container_tasks(spec) if TASK in each["command"])
+    ours = (each["image"] for _, each in container_tasks(spec) if TASK in each["command"])
+    image = next(ours, str(config.cloud.image))
     titles = set()
     for name, resolver in found.items():
         queries = {key: query["filter"] for key, query in resolver["outputArtifactQueries"].items()}

@@ -196,6 +196,13 @@ def test_look_up_runs_in_the_image_of_a_task_of_ours(job):
     assert looked_up["image"] == "registry/slipway:1.0"
 
 
+def test_look_up_beside_container_components_only_runs_in_the_workload_s_image(job):
+    for _, container in container_tasks(job["pipelineSpec"]):
+        container.update(image="another:1", command=["python"])
+    spec = kubeflow_job(job, taxi_workload("cloud.image=registry/mine:2"))["pipelineSpec"]
+    assert executor_of(spec, "Baseline-model-resolver")["container"]["image"] == "registry/mine:2"
+
+
 @pytest.mark.parametrize(
     ("source", "span", "pattern", "expected"),
     [
