@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfx.dsl.compiler import compiler, constants
+from tfx.dsl.compiler import constants
 from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
-from slipway.pipeline.engine.tfx.parameters import fill_parameters
+from slipway.pipeline.engine.tfx.parameters import compiled, fill_parameters
 from slipway.pipeline.engine.tfx.read_graph import class_path_of, read_graph, resolver_steps
 from slipway.pipeline.engine.tfx.user_modules import package_user_modules
 from slipway.pipeline.errors import UsageError
@@ -89,7 +89,7 @@ def compile_target(order: Order) -> Compiled:
     else:
         pipeline, rest = _pipeline(target, order.parameters)
         packed = package_user_modules(pipeline)
-        ir = compiler.Compiler().compile(pipeline)
+        ir = compiled(pipeline)
     _check_loops(ir)
     _check_producers(ir)
     fill_parameters(ir, run_id=order.run_id, values=rest)

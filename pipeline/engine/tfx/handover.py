@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from tfx.dsl.compiler import compiler
 from tfx.orchestration.pipeline import Pipeline
 
 from slipway.pipeline.engine.tfx.load_pipeline import built
+from slipway.pipeline.engine.tfx.parameters import compiled
 from slipway.pipeline.engine.tfx.user_modules import package_user_modules
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import Options, Request
@@ -38,7 +38,7 @@ def object_request(
     made, rest = built(pipeline, name=name, output=output, parameters=parameters)
     _check(made)
     packed = package_user_modules(made)
-    ir = compiler.Compiler().compile(made)
+    ir = compiled(made)
     return Request(
         workload=ir.pipeline_info.id,
         target=IrRun(

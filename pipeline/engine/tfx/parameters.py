@@ -4,7 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
-from tfx.dsl.compiler import constants
+from tfx.dsl.compiler import compiler, constants
+from tfx.orchestration.data_types import RuntimeParameter
+from tfx.orchestration.pipeline import Pipeline
 from tfx.orchestration.portable import runtime_parameter_utils
 from tfx.proto.orchestration import pipeline_pb2
 
@@ -17,6 +19,23 @@ _TYPES: Mapping[int, tuple[type, str]] = {
     _Parameter.DOUBLE: (float, "a number"),
     _Parameter.STRING: (str, "text"),
 }
+_VALUES: Mapping[int, str] = {
+    _Parameter.INT: "int_value",
+    _Parameter.DOUBLE: "double_value",
+    _Parameter.STRING: "string_value",
+}
+
+
+def compiled(pipeline: Pipeline) -> pipeline_pb2.Pipeline:
+    """Compile a pipeline to TFX's IR, with the defaults that TFX's compiler drops: 0, 0.0 and empty text."""
+    ir = compiler.Compiler().compile(pipeline)
+    given = (value for node in pipeline.components for value in node.exec_properties.values())
+    defaults = {each.name: each.default for each in given if isinstance(each, RuntimeParameter)}
+    for parameter in _find(ir):
+        default = defaults.get(parameter.name)
+        if default is not None and not parameter.HasField("default_value"):
+            setattr(parameter.default_value, _VALUES[parameter.type], default)
+    return ir
 
 
 def fill_parameters(ir: pipeline_pb2.Pipeline, *, run_id: str, values: Mapping[str, str]) -> None:

@@ -381,6 +381,13 @@ def required():
     )
 
 
+def falsy():
+    """Runtime parameters whose defaults are false."""
+    word = tfx.dsl.experimental.RuntimeParameter(name="word", ptype=str, default="")
+    count = tfx.dsl.experimental.RuntimeParameter(name="count", ptype=int, default=0)
+    return pipeline("falsy", Make(text=word, number=count).with_id("Make"))
+
+
 def broken():
     """Raises while the pipeline is built."""
     raise KeyError("no such setting")

@@ -98,6 +98,12 @@ def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
             assert isinstance(refused.value, RefusedError) == (name in ("broken", "leaves"))
 
 
+def test_runtime_parameter_may_be_0_or_empty_by_default(in_process, watcher):
+    record = execute(request_for("falsy", in_process), display=watcher)
+    assert record.state == "complete"
+    assert in_process.lines("made") == [" 0"]
+
+
 def test_a_pipeline_that_raises_while_it_is_built_leaves_its_log(toy):
     refused = toy.run("broken")
     assert refused.returncode == 2
