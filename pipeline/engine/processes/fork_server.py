@@ -283,6 +283,8 @@ class ForkServer:
 def main(arguments: Sequence[str], server: type[ForkServer] = ForkServer) -> None:
     """Entry point: `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`."""
     endpoint, parent = map(int, arguments)
+    # A user's module may parse them when it is imported, and TFX gives them to executors as extra flags.
+    del sys.argv[1:]
     die_with_parent(signal.SIGTERM, parent=parent)
     channel = Channel(socket.socket(fileno=endpoint))
     # Keras 3 throughout; TensorFlow Transform would otherwise choose Keras 2 for the whole process.

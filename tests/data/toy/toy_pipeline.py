@@ -388,6 +388,11 @@ def falsy():
     return pipeline("falsy", Make(text=word, number=count).with_id("Make"))
 
 
+def arguments():
+    """Says with which arguments the process was started that builds the pipeline."""
+    return pipeline("arguments", Make(text=" ".join(sys.argv[1:]) or "none").with_id("Make"))
+
+
 def broken():
     """Raises while the pipeline is built."""
     raise KeyError("no such setting")

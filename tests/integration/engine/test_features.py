@@ -104,6 +104,11 @@ def test_runtime_parameter_may_be_0_or_empty_by_default(in_process, watcher):
     assert in_process.lines("made") == [" 0"]
 
 
+def test_pipeline_s_code_does_not_see_the_arguments_of_the_process_that_builds_it(in_process, watcher):
+    assert execute(request_for("arguments", in_process), display=watcher).state == "complete"
+    assert in_process.lines("made") == ["none 1"]
+
+
 def test_a_pipeline_that_raises_while_it_is_built_leaves_its_log(toy):
     refused = toy.run("broken")
     assert refused.returncode == 2
