@@ -267,6 +267,26 @@ def test_parameters_that_are_called_as_what_else_counts_are_told_apart(validator
     assert len({keys(condition="a"), keys(condition="b"), keys(component="a"), keys(component="b")}) == 4
 
 
+def test_what_an_example_gen_reads_where_another_node_says_is_never_reused():
+    from tfx import v1 as tfx
+    from tfx.dsl.compiler import compiler
+    from tfx.orchestration.local import runner_utils
+    from tfx.types.standard_artifacts import String
+
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+
+    place = tfx.dsl.Importer("/names", artifact_type=String).with_id("Names")
+    gen = tfx.components.CsvExampleGen(input_base=place.outputs["result"].future()[0].value)
+    nodes = [place, gen]
+    ir = compiler.Compiler().compile(tfx.dsl.Pipeline("p", "/p", components=nodes, enable_cache=True))
+    fill_parameters(ir, run_id="r", values={})
+    graph = read_graph(ir, runner_utils.extract_local_deployment_config(ir), store="", written=(), packed={})
+    assert graph["Names"].uncached == ""
+    why = "its input_base is another node's value, and what is there may have changed"
+    assert graph["CsvExampleGen"].uncached == why
+
+
 def test_the_image_and_the_command_of_a_container_count():
     from tfx import v1 as tfx
     from tfx.dsl.compiler import compiler

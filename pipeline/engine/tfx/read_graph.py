@@ -33,6 +33,8 @@ from slipway.schemas.artifacts import DataVerdict, PreflightReport
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 # The driver class of ExampleGens that query a database: BigQuery's, or a custom one.
 _QUERY = "QueryBasedDriver"
+# The parameters by which an ExampleGen names what it reads.
+_READ = ("input_base", "input_config")
 # The operation that finds what the latest run of another pipeline made.
 _OF_LATEST_RUN = "tfx.LatestPipelineRunOutputs"
 # Key in an InfraValidator's settings if it starts its model server on this machine.
@@ -181,6 +183,10 @@ def _uncached(
         return "what it imports is in a store, where it may have changed"
     if _reads_other_runs(node):
         return "other runs may have made more of what it reads"
+    for name in _READ:
+        parameter = node.parameters.parameters.get(name)
+        if parameter is not None and parameter.WhichOneof("value") == "placeholder":
+            return f"its {name} is another node's value, and what is there may have changed"
     expressions = {
         f"parameter {name}": parameter.placeholder
         for name, parameter in sorted(node.parameters.parameters.items())
