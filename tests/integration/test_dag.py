@@ -267,6 +267,30 @@ def test_parameters_that_are_called_as_what_else_counts_are_told_apart(validator
     assert len({keys(condition="a"), keys(condition="b"), keys(component="a"), keys(component="b")}) == 4
 
 
+@pytest.mark.parametrize("kind", ["ExecutorClassSpec", "BeamExecutorSpec"])
+def test_extra_flags_of_an_executor_count(kind):
+    from tfx import v1 as tfx
+    from tfx.dsl.compiler import compiler
+    from tfx.dsl.components.base import base_beam_executor, executor_spec
+    from tfx.orchestration.local import runner_utils
+
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+
+    def node(*flags):
+        spec = getattr(executor_spec, kind)(base_beam_executor.BaseBeamExecutor)
+        spec.add_extra_flags(flags)
+        gen = tfx.components.ImportSchemaGen(schema_file="/schema.pbtxt")
+        gen.executor_spec = spec
+        ir = compiler.Compiler().compile(tfx.dsl.Pipeline("p", "/p", components=[gen], enable_cache=True))
+        fill_parameters(ir, run_id="r", values={})
+        deployment = runner_utils.extract_local_deployment_config(ir)
+        return read_graph(ir, deployment, store="", written=(), packed={})["ImportSchemaGen"].params
+
+    assert node() == node()
+    assert len({tuple(node(*flags).items()) for flags in ((), ("--rate=1",), ("--rate=2",))}) == 3
+
+
 def test_what_an_example_gen_reads_where_another_node_says_is_never_reused():
     from tfx import v1 as tfx
     from tfx.dsl.compiler import compiler

@@ -41,6 +41,8 @@ _OF_LATEST_RUN = "tfx.LatestPipelineRunOutputs"
 _LOCAL_DOCKER = "local_docker"
 # Name among the settings of a container component for its image and its command.
 _CONTAINER = "container"
+# Name among the settings for the flags that an executor's specification gives it.
+_EXTRA_FLAGS = "extra_flags"
 # Output types of the gates that other nodes wait for.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
@@ -109,7 +111,7 @@ def _node(
 
 
 def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], executor: Any) -> dict[str, str]:
-    """Return the node's parameters, its condition, its container, and properties of imports, flattened.
+    """Return the node's parameters, condition, container, extra flags, and properties of imports, flattened.
 
     Args:
         values: the parameters by name.
@@ -124,6 +126,8 @@ def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], exe
         own[CONDITION] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
     if _is_container(executor):
         own[_CONTAINER] = json_format.MessageToDict(executor)
+    if flags := list(getattr(_python_spec(executor), _EXTRA_FLAGS, ())):
+        own[_EXTRA_FLAGS] = flags
     taken = {*own, CONDITION, COMPONENT, _CONTAINER}
     # A parameter of one's own may have any name.
     apart = {f"parameter {name}" if name in taken else name: value for name, value in values.items()}
@@ -283,7 +287,11 @@ def resolver_steps(node: pipeline_pb2.PipelineNode) -> Iterator[Any]:
 
 def class_path_of(executor: Any) -> str:
     """Return the class of an executor or a driver; empty if there is none (resolver, importer, container)."""
-    return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
+    return getattr(_python_spec(executor), "class_path", "")
+
+
+def _python_spec(executor: Any) -> Any:
+    return getattr(executor, "python_executor_spec", executor)
 
 
 def _value(parameter: pipeline_pb2.Value) -> Any:
