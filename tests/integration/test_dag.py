@@ -311,6 +311,24 @@ def test_what_an_example_gen_reads_where_another_node_says_is_never_reused():
     assert graph["CsvExampleGen"].uncached == why
 
 
+def test_driver_of_one_s_own_is_asked_in_every_run():
+    from tfx import v1 as tfx
+    from tfx.components.example_gen.driver import Driver
+    from tfx.dsl.compiler import compiler
+    from tfx.orchestration.local import runner_utils
+
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+
+    own, stock = (tfx.components.CsvExampleGen(input_base="/a").with_id(each) for each in ("Own", "Stock"))
+    own.driver_class = Driver
+    nodes = [own, stock]
+    ir = compiler.Compiler().compile(tfx.dsl.Pipeline("p", "/p", components=nodes, enable_cache=True))
+    fill_parameters(ir, run_id="r", values={})
+    graph = read_graph(ir, runner_utils.extract_local_deployment_config(ir), store="", written=(), packed={})
+    assert (graph["Own"].uncached, graph["Stock"].uncached) == ("its driver may find something else", "")
+
+
 def test_the_image_and_the_command_of_a_container_count():
     from tfx import v1 as tfx
     from tfx.dsl.compiler import compiler

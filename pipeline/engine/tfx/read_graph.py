@@ -33,6 +33,8 @@ from slipway.schemas.artifacts import DataVerdict, PreflightReport
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 # The driver class of ExampleGens that query a database: BigQuery's, or a custom one.
 _QUERY = "QueryBasedDriver"
+# The drivers that look for what the fingerprints know: files by their patterns.
+_OF_FILES = ("tfx.components.example_gen.driver.FileBasedDriver", "slipway.components.ingest.driver.Driver")
 # The parameters by which an ExampleGen names what it reads.
 _READ = ("input_base", "input_config")
 # The operation that finds what the latest run of another pipeline made.
@@ -183,6 +185,8 @@ def _uncached(
         return "its pipeline has enable_cache=False"
     if class_path_of(driver).endswith(f".{_QUERY}"):
         return "the tables behind its query may have changed"
+    if class_path_of(driver) not in ("", *_OF_FILES):
+        return "its driver may find something else"
     if is_elsewhere(str(values.get("artifact_uri", ""))):
         return "what it imports is in a store, where it may have changed"
     if _reads_other_runs(node):
