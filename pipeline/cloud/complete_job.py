@@ -48,6 +48,8 @@ _TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
 _NO_TITLE = 'schema_title="tfx.Artifact"'
 # The flag that gives TFX's entry point the types of its parameters.
 _TYPES_FLAG = "--json_serialized_inputs_spec_args"
+# The name of an input in a task's condition.
+_INPUT = re.compile(r"(?<=inputs\.artifacts\[')([^']*)(?='\])")
 _ABSOLUTE = re.compile(r"/[^\s/:]+/[^\s:]+")
 
 
@@ -84,6 +86,7 @@ def complete_any_job(job: PipelineJob, *, root: str) -> PipelineJob:
     spec = job["pipelineSpec"]
     job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
     _complete_dependencies(spec)
+    _complete_conditions(spec)
     _complete_types(spec)
     _complete_resolvers(spec)
     hand_parameters_down(spec)
@@ -218,6 +221,21 @@ def _complete_dependencies(spec: PipelineSpec) -> None:
         named = {*task.get("dependentTasks", ()), *producers_of(task)}
         if named:
             task["dependentTasks"] = sorted(named)
+
+
+def _complete_conditions(spec: PipelineSpec) -> None:
+    """Name a condition's inputs as its task does; TFX names them by their producers, `_Node.output`."""
+    for task in tasks_of(spec).values():
+        own = {
+            f"_{output['producerTask']}.{output['outputArtifactKey']}": key
+            for key, source in task.get("inputs", {}).get("artifacts", {}).items()
+            if (output := source.get("taskOutputArtifact"))
+        }
+        policy = task.get("triggerPolicy", {})
+        if "condition" in policy:
+            parts = _INPUT.split(policy["condition"])  # every second one is an input's name
+            parts[1::2] = [own.get(name, name) for name in parts[1::2]]
+            policy["condition"] = "".join(parts)
 
 
 def _complete_types(spec: PipelineSpec) -> None:

@@ -47,6 +47,17 @@ def tasks(job):
     return job["pipelineSpec"]["root"]["dag"]["tasks"]
 
 
+def test_condition_names_its_inputs_as_the_task_does(job):
+    taken = {"taskOutputArtifact": {"producerTask": "Ingest", "outputArtifactKey": "x"}}
+    of_another = "inputs.artifacts['_Baseline.y'].artifacts[0].uri == '_Ingest.x'"
+    condition = "(inputs.artifacts['{}'].artifacts[0].metadata['blessed'] == 1.0) && " + of_another
+    task = tasks(job)["Trainer"]
+    task["inputs"] = {"artifacts": {"given": taken}}
+    task["triggerPolicy"] = {"condition": condition.format("_Ingest.x")}
+    complete(job, taxi_workload(), root=ROOT)
+    assert task["triggerPolicy"]["condition"] == condition.format("given")
+
+
 def test_every_container_gets_resources_and_a_task_s_own_come_first(job):
     config = taxi_workload("cloud.tasks={Trainer: {memory_gb: 64, accelerator: NVIDIA_TESLA_T4}}")
     ingest, trainer = containers(complete(job, config, root=ROOT))
