@@ -20,7 +20,7 @@ from slipway.components.parsed_source import parsed_source
 
 # In the order in which Python's own finder prefers them.
 _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+INSTALLED = frozenset({"site-packages", "dist-packages"})
 _OWN = "slipway."
 _MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -256,7 +256,7 @@ class _Finder:
         """Return True if a folder belongs to an installation or a virtual environment."""
         own = folder.is_relative_to(self._real_root)
         below = folder.relative_to(self._real_root) if own else folder
-        if not _INSTALLED.isdisjoint(below.parts):
+        if not INSTALLED.isdisjoint(below.parts):
             return True
         top = Path(self._real_root) if own else Path("/")
         return any((top / each / "pyvenv.cfg").is_file() for each in [below, *below.parents][:-1])

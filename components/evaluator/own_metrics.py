@@ -27,7 +27,7 @@ _OF_THE_GATE = "slipway.components.model_gate."
 _OF_A_MODULE = {"class_name", "module", "config"}
 _LIBRARIES = ("keras", "tensorflow", "tensorflow_model_analysis", "tf_keras")
 # Names of the row count and of the metric that holds the predictions beside the labels.
-_TAKEN_NAMES = ("example_count", "answers")
+TAKEN_NAMES = ("example_count", "answers")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
 _STEP = re.compile(r" \[while running '[^']*'\]$")
 _MOST_CHARACTERS = 300
@@ -277,7 +277,7 @@ def require_new_names(
         ComponentError: a result has the name of another, or one that means something else to the gate.
     """
     for model, output, name in sorted(found):
-        is_known = name in METRICS or name in _TAKEN_NAMES or name.startswith(LABEL_PREFIX)
+        is_known = name in METRICS or name in TAKEN_NAMES or name.startswith(LABEL_PREFIX)
         if is_known or (model, output, name) in taken:
             raise ComponentError(
                 f"{_either(metrics)} gives a result called {of_output(output, name)}, which is the name of "

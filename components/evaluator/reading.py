@@ -21,6 +21,7 @@ from slipway.components.example_batches import ExampleDecoder
 from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.framework_errors import sentence
 from slipway.components.saved_model.refused_examples import in_words
+from slipway.components.saved_model.signatures import SERVING_DEFAULT, TRANSFORM_FEATURES
 
 BATCH_ROWS = 4096
 """Rows per batch, whose answers are held in memory at once; more than a few thousand bring no speedup."""
@@ -29,8 +30,6 @@ BATCH_BYTES = 4 << 20
 """Bytes of stored examples per batch: what a model computes from large rows, such as images, is many times as
 large."""
 
-_SERVE = "serving_default"
-_TRANSFORM = "transform_features"
 _READ_BYTES = 8 << 20
 _FIRST_ROWS = 32
 
@@ -158,8 +157,8 @@ class _Model:
                 f"{type(error).__name__}: {sentence(str(error))}",
                 hint="" if self._is_baseline else "run the training again",
             ) from error
-        serve, answers = _signature(self._model, _SERVE)
-        transform, transformed = _signature(self._model, _TRANSFORM)
+        serve, answers = _signature(self._model, SERVING_DEFAULT)
+        transform, transformed = _signature(self._model, TRANSFORM_FEATURES)
         if "" in labels and len(answers) == 1:
             labels = {next(iter(answers)): request.label}
         if set(labels) != set(answers):
@@ -177,12 +176,12 @@ class _Model:
                 raise ComponentError(
                     f"the last blessed model has no label {label}: the two cannot be compared"
                 )
-            raise NotOursError(f"{_TRANSFORM} returns no {label}")
+            raise NotOursError(f"{TRANSFORM_FEATURES} returns no {label}")
         self._labels = labels
         # Both models are measured with the candidate's weights: the baseline may have none.
         self._weight = "" if request.is_baseline else request.weight
         if self._weight and self._weight not in transformed:
-            raise NotOursError(f"{_TRANSFORM} gives no {self._weight}")
+            raise NotOursError(f"{TRANSFORM_FEATURES} gives no {self._weight}")
         self.columns = [name for name in columns if name in transformed]
         for name, spec in (*transformed.items(), *answers.items()):
             if name in {*labels, *labels.values(), *self.columns} and not isinstance(spec, tf.TensorSpec):

@@ -10,6 +10,7 @@ from typing import TypedDict
 
 from slipway.components.metrics.definitions import METRICS, OF_OUTPUT, of_output, output_of, plain_name
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
+from slipway.components.saved_model.signatures import SERVING_DEFAULT, TRANSFORM_FEATURES
 
 EXAMPLE_COUNT = "ExampleCount"
 LABEL_STATISTICS = "LabelStatisticsMetric"
@@ -28,8 +29,6 @@ QUANTILES = {metric.class_name for metric in METRICS.values() if metric.outputs 
 """Metric classes whose settings name the quantiles that the model predicts."""
 RANKS = {metric.class_name for metric in METRICS.values() if metric.outputs == "ranks"}
 """Metric classes whose settings name the column of the rows' groups."""
-_SIGNATURE = "serving_default"
-_TRANSFORM = "transform_features"
 
 
 class ModelSpec(TypedDict, total=False):
@@ -269,10 +268,10 @@ def _output(spec: MetricsSpec, class_name: str, outputs: Sequence[str]) -> str:
 def _models(spec: ModelSpec) -> list[ModelRequest]:
     known = {"name", "label_key", "label_keys", "example_weight_key", "is_baseline", "signature_name"}
     _only(spec, known | {"preprocessing_function_names"}, "model_specs")
-    if spec.get("signature_name", _SIGNATURE) != _SIGNATURE:
+    if spec.get("signature_name", SERVING_DEFAULT) != SERVING_DEFAULT:
         raise NotOursError(f"it asks for the signature {spec['signature_name']}")
-    if list(spec.get("preprocessing_function_names", ())) != [_TRANSFORM]:
-        raise NotOursError(f"its labels do not come from the signature {_TRANSFORM}")
+    if list(spec.get("preprocessing_function_names", ())) != [TRANSFORM_FEATURES]:
+        raise NotOursError(f"its labels do not come from the signature {TRANSFORM_FEATURES}")
     labels = spec.get("label_keys") or {"": spec.get("label_key", "")}
     if not all(labels.values()):
         raise NotOursError("it names no label")

@@ -16,7 +16,7 @@ from slipway.components.ingest.string_buffers import any_with_zero_before, offse
 
 Mask = npt.NDArray[np.bool_]
 
-_INT64 = range(-(2**63), 2**63)
+INT64 = range(-(2**63), 2**63)
 # 18 digits always fit into 64 bits; longer texts are checked one by one.
 _SAFE_DIGITS = 18
 _DIGITS = b"0123456789"
@@ -204,7 +204,7 @@ def _type_of(value: bytes) -> ColumnType:
         return ColumnType.FLOAT
     digits = value.strip().lstrip(b"+-")
     has_leading_zero = len(digits) > 1 and digits.startswith(b"0")
-    return ColumnType.INT if number in _INT64 and not has_leading_zero else ColumnType.TEXT
+    return ColumnType.INT if number in INT64 and not has_leading_zero else ColumnType.TEXT
 
 
 def _plain_ints(texts: pa.Array) -> pa.Array | None:
@@ -262,7 +262,7 @@ def _number(text: bytes, kind: ColumnType) -> int | float | None:
         number = int(text)
     except ValueError:
         return None
-    return number if number in _INT64 else None
+    return number if number in INT64 else None
 
 
 def _whole(values: pa.Array) -> tuple[pa.Array, Mask]:
@@ -281,7 +281,7 @@ def _whole_exactly(values: pa.Array) -> tuple[pa.Array, Mask]:
     except pa.ArrowInvalid:
         numbers = values.to_pylist()
     fits = [
-        each if each is not None and each == int(each) and int(each) in _INT64 else None for each in numbers
+        each if each is not None and each == int(each) and int(each) in INT64 else None for each in numbers
     ]
     wrong = [found is None and each is not None for found, each in zip(fits, numbers, strict=True)]
     return pa.array([None if each is None else int(each) for each in fits], pa.int64()), np.array(wrong)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 Positions = npt.NDArray[np.int64]
 
 _NEWLINE, _RETURN = 10, 13
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NONE: Positions = np.zeros(0, dtype=np.int64)
 
 
@@ -59,11 +59,11 @@ class Records:
         if not len(self) or self.data.find(line, self.starts[0], self.ends[-1]) < 0:
             return []
         sizes = self.ends - self.starts
-        alike = np.flatnonzero((sizes == len(line)) | (sizes == len(line) + len(_BYTE_ORDER_MARK)))
+        alike = np.flatnonzero((sizes == len(line)) | (sizes == len(line) + len(BYTE_ORDER_MARK)))
         return [
             number
             for number in alike.tolist()
-            if self.data[self.starts[number] : self.ends[number]].removeprefix(_BYTE_ORDER_MARK) == line
+            if self.data[self.starts[number] : self.ends[number]].removeprefix(BYTE_ORDER_MARK) == line
         ]
 
     def without(self, numbers: Collection[int]) -> "Records":
@@ -179,7 +179,7 @@ class _Marks:
     def records(self, data: bytes, offset: int, line: int, *, at_end: bool) -> Records:
         """Return the complete records in the data read so far; none if even the first is incomplete."""
         array = np.frombuffer(data, dtype=np.uint8)
-        begin = len(_BYTE_ORDER_MARK) if not offset and data.startswith(_BYTE_ORDER_MARK) else 0
+        begin = len(BYTE_ORDER_MARK) if not offset and data.startswith(BYTE_ORDER_MARK) else 0
         ends = np.flatnonzero(array == _NEWLINE)
         is_regular, is_open = True, False
         if self._quote and self._quote in data:

@@ -21,7 +21,7 @@ _ADDRESS = re.compile(
     rf"(?:@(?P<revision>{_WITH_SLASHES}(?=/|$)|[^/@\s*?\[\]\\{{}}]+))?(?:/(?P<path>.*))?",
     re.ASCII,
 )
-_COMMIT = re.compile("[0-9a-f]{40}")
+COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class DataSet:
     @property
     def is_pinned(self) -> bool:
         """Whether the revision is the id of a commit, at which nothing ever changes."""
-        return _COMMIT.fullmatch(self.revision) is not None
+        return COMMIT.fullmatch(self.revision) is not None
 
     @property
     def address(self) -> str:

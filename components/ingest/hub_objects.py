@@ -14,11 +14,10 @@ from urllib.parse import quote
 from slipway.components.errors import ComponentError
 from slipway.components.ingest import hub_client
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.hub_address import DataSet, data_set_and_path
+from slipway.components.ingest.hub_address import COMMIT, DataSet, data_set_and_path
 from slipway.components.ingest.storage import GLOB, StoredFile, matches
 
 _CHUNK_BYTES = 1 << 20
-_COMMIT = re.compile("[0-9a-f]{40}")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _PARTIAL = 206  # the status of an answer that begins where it was asked to
 
@@ -33,7 +32,7 @@ def pinned(data_set: DataSet) -> DataSet:
         return data_set
     found, _ = hub_client.document(data_set, f"revision/{quote(data_set.revision, safe='')}")
     commit = found.get("sha") if isinstance(found, dict) else None
-    if not isinstance(commit, str) or not _COMMIT.fullmatch(commit):
+    if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
         raise hub_client.not_the_hub(data_set)
     return data_set.at(commit)
 
@@ -108,7 +107,7 @@ def _file(entry: Any) -> tuple[str, int, str]:
     name, size_bytes, large = entry["path"], entry["size"], entry.get("lfs")
     digest = large["oid"] if large else entry["oid"]
     is_sound = (
-        (_SHA256 if large else _COMMIT).fullmatch(digest) and type(size_bytes) is int and size_bytes >= 0
+        (_SHA256 if large else COMMIT).fullmatch(digest) and type(size_bytes) is int and size_bytes >= 0
     )
     if not is_sound or any(part in ("", ".", "..") for part in name.split("/")):
         raise ValueError("not a file")

@@ -15,10 +15,10 @@ import orjson
 import pyarrow as pa
 
 from slipway.components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
-from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.column_types import INT64, Columns, ColumnType
 from slipway.components.ingest.compression import Stream
-from slipway.components.ingest.csv_record_blocks import Records, scan_records
-from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
+from slipway.components.ingest.csv_record_blocks import BYTE_ORDER_MARK, Records, scan_records
+from slipway.components.ingest.json_objects import Row, as_written, parse_object
 from slipway.components.ingest.missing_values import MissingValues
 from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
@@ -34,7 +34,6 @@ _TYPES: dict[type, ColumnType] = {
 }
 _MOST_CELLS = 2_000_000
 _FIRST_LINES = 100
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WRONG_TYPE = {
     ColumnType.UNKNOWN: "no value expected",
     ColumnType.INT: "not a whole number",
@@ -137,7 +136,7 @@ def scan_lines(file: InputFile, options: Options) -> Iterator[Records]:
 def line_of(records: Records, start: int, end: int) -> bytes:
     """Return a line without the byte order mark that a file may begin with."""
     line = records.data[start:end]
-    return line if records.offset + start else line.removeprefix(_BYTE_ORDER_MARK)
+    return line if records.offset + start else line.removeprefix(BYTE_ORDER_MARK)
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
@@ -234,7 +233,7 @@ def _write_out(records: Records, rows: list[tuple[int, int, Row]], columns: Colu
     texts = {name for name, kind in columns.items() if kind == ColumnType.TEXT}
     for start, end, row in rows:
         if numbers := [name for name, value in row.items() if _holds_number(value) and name in texts]:
-            written = as_written(records.data[start:end].removeprefix(_BYTE_ORDER_MARK))
+            written = as_written(records.data[start:end].removeprefix(BYTE_ORDER_MARK))
             row |= {name: written[name] for name in numbers}
 
 

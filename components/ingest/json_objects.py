@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from slipway.components.ingest.blocks import BEYOND_64_BITS
+from slipway.components.ingest.column_types import INT64
 
 NO_NUMBER = "NaN or Infinity, which JSON does not have"
 """The reason of a line that Python's json has written of a number that is none: no other program reads it."""
-INT64 = range(-(2**63), 2**63)
 # The parser silently converts whole numbers beyond 64 bits to doubles.
 _LEAST_UNSURE = 2.0**63
 _LONG = object()

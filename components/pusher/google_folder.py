@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway.components.errors import ComponentError
-from slipway.components.google_credentials import no_credentials
+from slipway.components.google_credentials import LOG_IN, no_credentials
 from slipway.components.google_retries import odd_answer, odd_answers_as_errors
 from slipway.components.pusher.manifest import opened
 from slipway.components.pusher.stored_folder import (
@@ -251,10 +251,10 @@ class Folder(StoredFolder):
 
         said = " ".join(str(error).split())[:300]
         if isinstance(error, GoogleAuthError):
-            return ComponentError(f"{self.address}: the credentials do not work: {said}", hint=_LOG_IN)
+            return ComponentError(f"{self.address}: the credentials do not work: {said}", hint=LOG_IN)
         if isinstance(error, Unauthorized | Forbidden):
             need = f"the account needs storage.objects.create, .delete, .get and .list in {self._bucket_name}"
-            return ComponentError(f"{self.address}: permission denied: {said}", hint=f"{_LOG_IN}; {need}")
+            return ComponentError(f"{self.address}: permission denied: {said}", hint=f"{LOG_IN}; {need}")
         if isinstance(error, NotFound) and _is_missing_bucket(error):
             return ComponentError(
                 f"{self.address}: there is no bucket {self._bucket_name!r}.",
@@ -276,9 +276,6 @@ class Folder(StoredFolder):
 def _is_missing_bucket(error: Exception) -> bool:
     """Return True if there is no such bucket; an error also tells the address, with any names."""
     return "bucket does not exist" in str(error)
-
-
-_LOG_IN = "gcloud auth application-default login"
 
 
 def _client() -> Any:

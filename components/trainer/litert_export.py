@@ -22,6 +22,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 from slipway.components.errors import ComponentError
 from slipway.components.finite_json import finite_numbers
 from slipway.components.saved_model.input_names import traced_names
+from slipway.components.saved_model.signatures import SERVING_DEFAULT
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.loop.callback import numbers_of
 from slipway.components.trainer.settings.export import Export, ExportKind, Exports
@@ -32,7 +33,6 @@ CALIBRATION_ROWS = 500
 """Training examples that calibrate the range of each activation. TensorFlow's guide recommends 100 to 500."""
 EVAL_LIMIT_ROWS = 20_000
 BATCH_ROWS = 256
-_SIGNATURE = "serving_default"
 # The converter's message about operations that LiteRT lacks.
 _LACKING = re.compile(r"(?:TF Select|Custom) ops: (.+)")
 
@@ -175,13 +175,13 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
     with tempfile.TemporaryDirectory(prefix="litert-") as saved, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about APIs that will move
         signature = tf.function(serve).get_concrete_function(**specs)
-        tf.saved_model.save(module, saved, signatures={_SIGNATURE: signature})
-        converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[_SIGNATURE])
+        tf.saved_model.save(module, saved, signatures={SERVING_DEFAULT: signature})
+        converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[SERVING_DEFAULT])
         if quantized:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if calibrated:
             some = {traced[key]: trained.calibration[key][:CALIBRATION_ROWS] for key in traced}
-            converter.representative_dataset = lambda: ((_SIGNATURE, row) for row in _batches(some, 1))
+            converter.representative_dataset = lambda: ((SERVING_DEFAULT, row) for row in _batches(some, 1))
         try:
             content: bytes = converter.convert()
         except Exception as error:  # the converter raises whatever its compiler raises
@@ -234,7 +234,7 @@ def _litert_predict(content: bytes) -> Predict:
     def predict(rows: Rows) -> npt.NDArray[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the interpreter, which will move
-            run = tf.lite.Interpreter(model_content=content).get_signature_runner(_SIGNATURE)
+            run = tf.lite.Interpreter(model_content=content).get_signature_runner(SERVING_DEFAULT)
         return np.concatenate([run(**batch)["outputs"] for batch in _batches(rows, BATCH_ROWS)])
 
     return predict

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from slipway.components.trainer.buckets import Buckets
 
-_LOOKED_AT_TOGETHER_ROWS = 4096
+LOOKED_AT_TOGETHER_ROWS = 4096
 
 
 def buckets_of(columns: Mapping[str, npt.NDArray[Any]], buckets: Buckets) -> npt.NDArray[np.int64]:
@@ -20,8 +20,8 @@ def buckets_of(columns: Mapping[str, npt.NDArray[Any]], buckets: Buckets) -> npt
     rows = len(columns[next(iter(buckets.lengths))])
     found = np.zeros(rows, np.int64)
     for name, lengths in buckets.lengths.items():
-        for first in range(0, rows, _LOOKED_AT_TOGETHER_ROWS):
-            part = slice(first, first + _LOOKED_AT_TOGETHER_ROWS)
+        for first in range(0, rows, LOOKED_AT_TOGETHER_ROWS):
+            part = slice(first, first + LOOKED_AT_TOGETHER_ROWS)
             bucket = np.searchsorted(lengths, lengths_of(columns[name][part]))
             found[part] = np.maximum(found[part], bucket)
     return found

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from slipway.components.evaluator.own_metrics import TAKEN_NAMES
 from slipway.components.metrics.definitions import METRICS, is_of_quantiles, plain_name
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.slice_names import columns_name, named_slices
@@ -207,7 +208,7 @@ class EvaluateConfig(Section):
                 raise KeyRuleError(
                     "is a metric of evaluate.metrics; choose another name", "own_metrics", name
                 )
-            if plain in _TAKEN_NAMES or plain.startswith(LABEL_PREFIX):
+            if plain in TAKEN_NAMES or plain.startswith(LABEL_PREFIX):
                 raise KeyRuleError("is a name that the evaluation uses; choose another", "own_metrics", name)
             if "name" in own.settings:
                 raise KeyRuleError("is the key above; remove it", "own_metrics", name, "settings", "name")
@@ -252,7 +253,6 @@ class EvaluateConfig(Section):
 
 
 # The evaluation's names for the row count and for the answers.
-_TAKEN_NAMES = ("example_count", "answers")
 
 
 def _unknown_metric(name: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.components.model_gate.verdict import OVERALL
 from slipway.pipeline.report.artifacts import first_json
 from slipway.pipeline.report.page_head import COUNT, interval
 from slipway.pipeline.report.predictions import Predictions, predictions
@@ -14,7 +15,6 @@ from slipway.pipeline.screen.wording import change_words
 
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300
-_OVERALL = "overall"
 
 Intervals = Mapping[str, Mapping[str, Sequence[float]]]
 """Slice -> metric -> lower and upper confidence bound."""
@@ -137,7 +137,7 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         serving=served,
         exports=exports,
         predictions=predictions(
-            verdict.get("answers", {}), names, has_weights=_OVERALL in verdict.get("telling_rows", {})
+            verdict.get("answers", {}), names, has_weights=OVERALL in verdict.get("telling_rows", {})
         ),
         unbounded=without_bounds(verdict.get("slices", {}), verdict.get("intervals", {})),
     )
@@ -145,8 +145,8 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
 
 def without_bounds(found: Mapping[str, Mapping[str, float]], intervals: Intervals) -> tuple[str, ...]:
     """Return the overall metrics that have no confidence bounds; empty if no overall metric has any."""
-    known = intervals.get(_OVERALL, {})
-    return tuple(name for name in found.get(_OVERALL, {}) if known and name != COUNT and name not in known)
+    known = intervals.get(OVERALL, {})
+    return tuple(name for name in found.get(OVERALL, {}) if known and name != COUNT and name not in known)
 
 
 def _check(check: VerdictCheck, intervals: Intervals) -> Check:
@@ -188,7 +188,7 @@ def slices(
     """
     known = {name for metrics in found.values() for name in metrics}
     metrics = tuple(name for name in dict.fromkeys(checked) if name in known and name != COUNT)
-    parts = {name: each for name, each in found.items() if name != _OVERALL}
+    parts = {name: each for name, each in found.items() if name != OVERALL}
     if not parts or not metrics:
         return None
     ordered, small = worst_first(parts, metrics[0], min_rows=min_rows, checks=checks)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slipway.components.metrics.definitions import METRICS, plain_name
+from slipway.components.model_gate.verdict import OVERALL
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord, Training, Verdict
 from slipway.pipeline.screen.wording import DONE_BEFORE, metrics_line, rollback_line, summary
@@ -13,7 +14,6 @@ from slipway.pipeline.terminal.durations import seconds
 COUNT = "example_count"
 """The Evaluator's name for the number of rows that a metric was computed from."""
 
-_OVERALL = "overall"
 _SHOWN_REASON = 160
 
 
@@ -81,8 +81,8 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
             *metric_facts(
                 record.metrics,
                 verdict.get("baseline_metrics", {}),
-                verdict.get("intervals", {}).get(_OVERALL, {}),
-                effective_rows=verdict.get("telling_rows", {}).get(_OVERALL),
+                verdict.get("intervals", {}).get(OVERALL, {}),
+                effective_rows=verdict.get("telling_rows", {}).get(OVERALL),
             ),
             *_run_facts(record),
             *filter(None, [cost]),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.components.preflight.chip_specs import GIB
 from slipway.components.preflight.finding import OF_THE_BACKEND
 from slipway.pipeline.report.page_head import Fact
 from slipway.pipeline.runs.preflight_document import FindingResult, PreflightResult, SliceResult, StepResult
@@ -10,7 +11,6 @@ from slipway.pipeline.runs.preflight_results import last, of_run
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.terminal.durations import seconds
 
-_GIB = 2**30
 _SHOWN_SLICES = 50
 _SHOWN_FINDINGS = 100
 _MARKS = {"error": "✗", "warning": "!", "note": "-"}
@@ -144,7 +144,7 @@ def _memory(step: StepResult) -> str:
     peak, available = step.get("peak_bytes"), step.get("available_bytes")
     if not peak or not available:  # 0 where the compiler reports no number
         return ""
-    return f"{peak / _GIB:.2g} of {available / _GIB:.1f} GiB ({peak / available:.0%})"
+    return f"{peak / GIB:.2g} of {available / GIB:.1f} GiB ({peak / available:.0%})"
 
 
 def _step(value_s: float | None) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 
 from slipway.components.finite_json import parsed
 from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
+from slipway.pipeline.report.trend import EVAL
 from slipway.pipeline.runs.record import RunRecord
 
 WIDTH_PX, HEIGHT_PX = 300.0, 120.0
 _SHOWN_CURVES = 24
 _SHOWN_POINTS = 400
 _SHOWN_TRIALS = 100
-_EVAL = "val_"
 
 
 Result = Mapping[str, Any]
@@ -89,13 +89,13 @@ def curves(epochs: Sequence[Mapping[str, object]]) -> tuple[Curve, ...]:
     Args:
         epochs: one record per epoch: `epoch`, and each metric by name.
     """
-    names = dict.fromkeys(name.removeprefix(_EVAL) for record in epochs for name in record if name != "epoch")
+    names = dict.fromkeys(name.removeprefix(EVAL) for record in epochs for name in record if name != "epoch")
     drawn = [_curve(name, epochs) for name in names]
     return tuple(curve for curve in drawn if curve is not None)[:_SHOWN_CURVES]
 
 
 def _curve(name: str, epochs: Sequence[Mapping[str, object]]) -> Curve | None:
-    own, evaluated = _values(name, epochs), _values(_EVAL + name, epochs)
+    own, evaluated = _values(name, epochs), _values(EVAL + name, epochs)
     values = [value for _, value in (*own, *evaluated)]
     if not values:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH_PX, HEIGHT_PX = 200.0, 40.0
-_EVAL = "val_"
+EVAL = "val_"
 _LOSS = "loss"
 # More points than this cannot be told apart in a line of this size, and a page may hold thousands of lines.
 _SHOWN_POINTS = 60
@@ -77,7 +77,7 @@ def training_trend(epochs: object) -> Trend | None:
 
 
 def _distance(name: str) -> int:
-    wanted = (name == _EVAL + _LOSS, name.startswith(_EVAL), name == _LOSS)
+    wanted = (name == EVAL + _LOSS, name.startswith(EVAL), name == _LOSS)
     return wanted.index(True) if True in wanted else len(wanted)
 
 

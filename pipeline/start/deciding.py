@@ -96,7 +96,6 @@ _MOST_CATEGORIES = 100
 _ROWS_PER_CATEGORY = 10
 # Whole numbers with fewer rows each, such as ages, are numbers: categories would lose their order.
 _ROWS_PER_WHOLE_NUMBER = 30
-_MOSTLY_MISSING = 0.95
 # A column with one value says something by its empty cells, unless they are so few that they may be slips.
 _LEAST_EMPTY = 0.05
 # With this many rows, the probability that all fall into one split is about 1 in 3,000.
@@ -303,7 +302,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         return f"the row index: {_INDICES[column.name]}"
     if column.name in leaks:
         return leaks[column.name]
-    if column.missing_share > _MOSTLY_MISSING:
+    if column.missing_share > lists.MOSTLY_MISSING:
         return f"a value in {column.present:,} of {column.rows:,} rows only"
     if column.is_too_large:
         span = f"from {column.least:g} to {column.greatest:g}"

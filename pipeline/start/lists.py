@@ -10,13 +10,13 @@ MOST_CODES = 256
 _MOST_PLACES = 1024
 _LEAST_CODES, _MOST_CODES = 2**14, 2**18
 _MOST_CATEGORIES, _ROWS_PER_CATEGORY, _ROWS_PER_WHOLE_NUMBER = 100, 10, 30
-_MOSTLY_MISSING = 0.95
+MOSTLY_MISSING = 0.95
 _CODE_GAP, _LEAST_CODE = 50, 10_000
 
 
 def reason_against(column: Facts) -> str:
     """Return why a column of lists is no feature; "" if it is one."""
-    if column.missing_share > _MOSTLY_MISSING:
+    if column.missing_share > MOSTLY_MISSING:
         return f"a value in {column.present:,} of {column.rows:,} rows only"
     if column.is_too_large:
         span = f"from {column.least:g} to {column.greatest:g}"

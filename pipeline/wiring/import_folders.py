@@ -5,7 +5,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
+from slipway.components.source_closure import INSTALLED
 
 
 def import_folders() -> list[Path]:
@@ -21,7 +21,7 @@ def import_folders() -> list[Path]:
         folder
         for folder in dict.fromkeys(named)
         if folder.is_dir()
-        and _INSTALLED.isdisjoint(folder.parts)
+        and INSTALLED.isdisjoint(folder.parts)
         and not any(folder.is_relative_to(each) for each in own)
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slipway.components.ingest.query.tables import FileKind, QueryError
+from slipway.components.ingest.query.tables import UNPACKED, FileKind, QueryError
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,7 +22,6 @@ _CSV_TYPES = "'BIGINT', 'HUGEINT', 'DOUBLE', 'VARCHAR'"
 _CSV_TYPES_BUT_WHOLE = "'DOUBLE', 'VARCHAR'"
 # DuckDB reads 0x10 as 16 and 0b10 as 2, as a whole number and as no fraction.
 _CODE = re.compile(rb"0[xXbB]")
-_COMPRESSED = (".gz", ".zst")
 _NUMBERED = re.compile(r"(.+)_\d+", re.DOTALL)
 _HEAD_BYTES = 1 << 18
 # A column's type is one that fits all files: by default, DuckDB takes the first file's type, and rounds.
@@ -101,7 +100,7 @@ def _uuids_as_text(session: "duckdb.DuckDBPyConnection", files: Files) -> str:
 
 def _may_hold_codes(path: Path) -> bool:
     """Whether a CSV may hold codes such as 0x10; looking costs a small part of inferring types."""
-    if path.suffix.lower() in _COMPRESSED:
+    if path.suffix.lower() in UNPACKED:
         return True
     if not path.stat().st_size:
         return False

@@ -21,7 +21,7 @@ _SUFFIXES: Mapping[str, FileKind] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-_UNPACKED = (".gz", ".zst")  # suffixes that DuckDB unpacks, for text files only
+UNPACKED = (".gz", ".zst")  # suffixes that DuckDB unpacks, for text files only
 _DATABASES = {
     ".duckdb": DUCKDB_AS_PARQUET,
     **dict.fromkeys(
@@ -76,7 +76,7 @@ def _kind(file: Path, table: str) -> FileKind:
         raise QueryError(
             f"data.tables.{table}: {file.name!r} would be read as a pattern", hint="rename that file"
         )
-    is_packed = file.suffix.lower() in _UNPACKED
+    is_packed = file.suffix.lower() in UNPACKED
     kind = _SUFFIXES.get(Path(file.stem).suffix.lower() if is_packed else file.suffix.lower())
     if kind is None or (is_packed and kind not in ("csv", "jsonl")):
         raise QueryError(

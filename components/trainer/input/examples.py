@@ -26,8 +26,8 @@ from slipway.components.trainer.input.weights import require_weights_on_both_sid
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.early_stopping import require_both_classes
 from slipway.components.trainer.loss_labels import LabelRange
+from slipway.components.trainer.row_lengths import LOOKED_AT_TOGETHER_ROWS
 
-_LOOKED_AT_TOGETHER_ROWS = 4096
 _COMPARED_ROWS = 8
 
 
@@ -142,8 +142,8 @@ class CachedExamples:
         """Return what a label's column holds; of held out rows, and of the others, that of all of them."""
         found, values = LabelRange(), self._rows.column(column)
         weights = None if self._job.weight is None else self._rows.column(self._job.weight)
-        for first in range(0, len(values), _LOOKED_AT_TOGETHER_ROWS):
-            part = slice(first, first + _LOOKED_AT_TOGETHER_ROWS)
+        for first in range(0, len(values), LOOKED_AT_TOGETHER_ROWS):
+            part = slice(first, first + LOOKED_AT_TOGETHER_ROWS)
             found = found.with_values(values[part], None if weights is None else weights[part])
         return found
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import cast
 
 from slipway.components.errors import ComponentError
-from slipway.components.store_address import speaks_s3
+from slipway.components.store_address import GS, speaks_s3
 from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.complete_job import component_of, title_of
 from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, STORE_VARIABLE, local_path
@@ -42,7 +42,6 @@ from slipway.pipeline.cloud.rehearsal.tasks import Files
 
 BUCKET = "minio://rehearsal"
 """The address of the object store, which no code in a container can reach."""
-_GS = "gs://"
 
 _OUTPUT_FILE = "output_metadata.json"
 _PARAMETERS = "/tmp/kfp/outputs"  # noqa: S108  (of a container)
@@ -248,7 +247,7 @@ class Kubeflow(Service):
         Raises:
             ComponentError: the launcher would find nothing there.
         """
-        if not uri.startswith((f"{BUCKET}/", _GS)):
+        if not uri.startswith((f"{BUCKET}/", GS)):
             raise ComponentError(
                 f"Kubeflow imports from an object store, and a rehearsal reaches gs:// only: {uri}"
             )

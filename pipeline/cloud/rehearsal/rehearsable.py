@@ -14,7 +14,7 @@ from slipway.pipeline.cloud.complete_job import component_of, container_tasks, t
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.errors import UsageError
 
-_EXECUTOR_FLAG = "--executor_class_path"
+EXECUTOR_FLAG = "--executor_class_path"
 _STOCK_PUSHER = "tfx.components.pusher.executor.Executor"
 # TFX's Trainer, Tuner, BulkInferrer and Pusher for Vertex AI and AI Platform.
 _PAID = "tfx.extensions.google_cloud_ai_platform."
@@ -181,4 +181,4 @@ def _names_dataflow(container: PipelineContainerSpec) -> bool:
 def _executor(container: PipelineContainerSpec) -> str:
     """Return the class of a task's executor; empty if none is named."""
     words = [*container.get("command", ()), *container.get("args", ())]
-    return words[words.index(_EXECUTOR_FLAG) + 1] if _EXECUTOR_FLAG in words else ""
+    return words[words.index(EXECUTOR_FLAG) + 1] if EXECUTOR_FLAG in words else ""

@@ -45,12 +45,12 @@ from slipway.pipeline.cloud.pipeline_job import (
 from slipway.pipeline.cloud.rehearsal.condition import holds
 from slipway.pipeline.cloud.rehearsal.containers import Containers
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks
+from slipway.pipeline.cloud.rehearsal.rehearsable import EXECUTOR_FLAG
 from slipway.pipeline.cloud.rehearsal.services import Service
 from slipway.pipeline.cloud.workload_in_image import CHECKPOINTS
 from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
 
-_EXECUTOR_FLAG = "--executor_class_path"
 _TIMEOUT = "timeout"
 _RESOLVER = "Resolver"
 
@@ -148,8 +148,8 @@ class Rehearsed:
                 words = [*part.get("command", ()), *part.get("args", ())]
                 if "-m" in words:
                     yield words[words.index("-m") + 1]
-                if _EXECUTOR_FLAG in words:
-                    yield words[words.index(_EXECUTOR_FLAG) + 1].rpartition(".")[0]
+                if EXECUTOR_FLAG in words:
+                    yield words[words.index(EXECUTOR_FLAG) + 1].rpartition(".")[0]
 
     def run_task(self, name: str, *, attempt: int) -> record.NodeOutputs:
         """Run one task to its end, in this process.

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import yaml
 
-from slipway.components.ingest.spans import at_span, span_number
+from slipway.components.ingest.spans import PLACEHOLDER, at_span, span_number
 from slipway.components.trainer.remote.custom_job import EnvVar
 from slipway.pipeline.cloud.complete_job import (
     FIND,
@@ -49,7 +49,6 @@ _INPUT_BASE = "input_base"
 _WHEN = "{{workflow.labels.scheduledworkflows.kubeflow.org/workflowEpoch}}"
 # What Argo 4.0.5 fills in or refuses in a task's parameters; it leaves other words in double braces alone.
 _FILLED_IN = re.compile(r"\{\{\s*(=|(workflow|inputs|tasks|steps|item|pod)\.).*?\}\}", re.DOTALL)
-_LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _MOST_AT_ONCE = 10
 
@@ -362,7 +361,7 @@ def _fill_spans(
     given = tasks_of(spec)[name]["inputs"]["parameters"]
     declared = component_of(spec, name)["inputDefinitions"]["parameters"]
     text = given[INPUT_CONFIG]["runtimeValue"]["constant"]
-    if not _LEFT.search(text):
+    if not PLACEHOLDER.search(text):
         return {}
     given.pop("range_config", None)
     declared.pop("range_config", None)
@@ -371,7 +370,7 @@ def _fill_spans(
     # Any day shows whether something else is left to fill in.
     number = 0 if span is None else span_number(span)
     named = [{**each, "pattern": at_span(each["pattern"], number)} for each in splits]
-    if any(_LEFT.search(each["pattern"]) for each in named):
+    if any(PLACEHOLDER.search(each["pattern"]) for each in named):
         raise ConfigError("data.source: Kubeflow Pipelines cannot resolve {VERSION}; leave it out")
     if span is not None:
         given[INPUT_CONFIG] = {"runtimeValue": {"constant": json.dumps({"splits": named})}}
