@@ -2,11 +2,12 @@
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,16 +48,20 @@ class SplitRows:
     part: str = ""
 
 
-class SplitRule(Protocol):
-    """Assigns rows to splits."""
+class SplitRule(ABC):
+    """Assigns rows to splits.
 
-    @property
-    def column(self) -> str | None:
-        """The column that decides the split, if one does."""
+    Attributes:
+        column: the column that decides the split, if one does.
+    """
 
-    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:
+    column: str | None
+
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
         """Return masks of the rows whose value in the column decides nothing, by the reason; maybe none."""
+        return {}
 
+    @abstractmethod
     def assign(self, rows: SplitRows) -> Splits:
         """Return the index of each row's split; NO_SPLIT for a row without one."""
 
@@ -93,21 +98,18 @@ def buckets(digests: Sequence[bytes], total: int) -> Splits:
 
 
 @dataclass(frozen=True)
-class _RecordHash:
+class _RecordHash(SplitRule):
     """Splits by a hash of the record, as TFX does by default."""
 
     bounds: Splits
     column: str | None = None
-
-    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
-        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         return _by_digest([sha256(record).digest() for record in rows.content], self.bounds)
 
 
 @dataclass(frozen=True)
-class _PlaceHash:
+class _PlaceHash(SplitRule):
     """Splits by a hash of the file's name and the row's number, so that equal rows can get different splits.
 
     Neither the order in which files are read nor their folder matters, and rows that are appended to a file
@@ -116,9 +118,6 @@ class _PlaceHash:
 
     bounds: Splits
     column: str | None = None
-
-    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
-        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         before = sha256(f"{rows.file}:".encode())
@@ -131,15 +130,12 @@ class _PlaceHash:
 
 
 @dataclass(frozen=True)
-class _KeyHash:
+class _KeyHash(SplitRule):
     """Splits by a hash of a column's value, as TFX does with `partition_feature_name`."""
 
     column: str
     bounds: Splits
     missing: bytes
-
-    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
-        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         encoded = self._keys(firsts(rows.values), rows).dictionary_encode()
@@ -184,7 +180,7 @@ def _no_key(number: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Time:
+class _Time(SplitRule):
     """Splits by time: each split begins at a moment and ends where the next one begins."""
 
     column: str
@@ -220,14 +216,11 @@ class _Time:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _Parts(SplitRule):
     """Splits by the parts that a file itself names."""
 
     parts: Mapping[str, int]  # the index of the split, by the name of the part
     column: str | None = None
-
-    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
-        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         return np.full(len(rows.content), self.parts.get(rows.part, NO_SPLIT), dtype=np.int64)
