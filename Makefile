@@ -144,10 +144,10 @@ schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
 BEAM_JAVA := 2.62.0
 flink spark: ## Beam's job server with a Flink (a Spark) inside, from Maven into .engines/; needs a JDK and Maven
 	@command -v mvn >/dev/null || { echo "make $@ needs Maven: apt install maven" >&2; exit 1; }
-	@[ ! -d engines/$@/src ] || command -v javac >/dev/null || { echo "make $@ needs a JDK: apt install default-jdk-headless" >&2; exit 1; }
+	@command -v javac >/dev/null || { echo "make $@ needs a JDK: apt install default-jdk-headless" >&2; exit 1; }
 	@mvn --quiet --batch-mode -f engines/$@ -Dbeam.version=$(BEAM_JAVA) dependency:copy-dependencies jar:jar
-	@if [ -d engines/$@/src ]; then cd engines/$@/target && javac --release 11 -cp 'lib/*' -d classes ../src/*.java && \
-		jar --update --file job-server.jar -C classes .; fi
+	@cd engines/$@/target && javac --release 11 -cp 'jars/*' -d classes ../../LoopbackServers.java && \
+		jar --update --file job-server.jar -C classes .
 	@rm -rf .engines/$@ && mkdir -p .engines && mv engines/$@/target .engines/$@
 	@echo "ready: beam.runner: $@, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md ($$(du -sh .engines/$@ | cut -f1) in .engines/$@)"
 
