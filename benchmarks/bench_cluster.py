@@ -26,7 +26,8 @@ from pathlib import Path
 from bench_workers import PROJECT, write_rows
 
 sys.path.append(str(PROJECT / "tests/support"))
-from flink_cluster import BEAM, FIRST, JOBS, SECOND, SLOTS, FlinkCluster, missing
+from beam_cluster import FIRST, JOBS, SECOND, missing
+from flink_cluster import BEAM, SLOTS, FlinkCluster
 
 GROUPS = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
@@ -85,7 +86,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     measured = NODES[: NODES.index(options.to) + 1]
-    if reason := missing(PROJECT):
+    if reason := missing(PROJECT, "flink"):
         sys.exit(reason)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -13,16 +13,18 @@ from pathlib import Path
 
 import flink_cluster
 import pytest
-from flink_cluster import BEAM, HOSTS, JOBS, SDK_WORKERS, SECOND, FlinkCluster
+import spark_cluster
+from beam_cluster import FIRST, HOSTS, JOBS, SDK_WORKERS, SECOND, missing
+from flink_cluster import FlinkCluster
+from spark_cluster import SparkCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 1_000
 METRICS_TOLERANCE = 0.01
 RUN_LIMIT_S = 500
-BEAM_WORDS = ["--runner=FlinkRunner", *(f"--{name}={value}" for name, value in BEAM["options"].items())]
 BEAM_NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
-CLUSTER = f"beam={json.dumps(BEAM)}"
+CLUSTERS = {"flink": (FlinkCluster, flink_cluster.BEAM), "spark": (SparkCluster, spark_cluster.BEAM)}
 ENGINES = {
     "spark": "spark/job-server.jar",
     "prism": "prism",
@@ -66,12 +68,24 @@ def shared_run(output):
     return newest_run(output)
 
 
-@pytest.fixture(scope="module")
-def cluster(project, tmp_path_factory):
-    if reason := flink_cluster.missing(project):
+@pytest.fixture(scope="module", params=CLUSTERS)
+def cluster_and_beam(request, project, tmp_path_factory):
+    if reason := missing(project, request.param):
         pytest.skip(reason)
-    with FlinkCluster(project, tmp_path_factory.mktemp("cluster")) as running:
-        yield running
+    kind, beam = CLUSTERS[request.param]
+    with kind(project, tmp_path_factory.mktemp("cluster")) as running:
+        yield running, beam
+
+
+@pytest.fixture(scope="module")
+def cluster(cluster_and_beam):
+    return cluster_and_beam[0]
+
+
+@pytest.fixture(scope="module")
+def beam(cluster_and_beam):
+    """What a workload file's `beam` says to run on the cluster."""
+    return cluster_and_beam[1]
 
 
 @pytest.fixture(scope="module")
@@ -90,36 +104,40 @@ def on_cluster(cluster):
     return call
 
 
-def test_two_task_managers_make_what_the_direct_runner_makes_though_one_is_killed(
-    shared_run, cluster, on_cluster, fewer, tmp_path
+def test_two_workers_make_what_the_direct_runner_makes_though_one_is_killed(
+    shared_run, cluster, beam, on_cluster, fewer, tmp_path
 ):
-    run = on_cluster("run", "taxi", "--to", "Transform", "--output", tmp_path, *fewer, "--set", CLUSTER)
+    words = [*fewer, "--set", f"beam={json.dumps(beam)}", "--output", tmp_path]
+    run = on_cluster("run", "taxi", "--to", "Transform", *words)
     # Both have started what they need for the rows of Ingest: a worker, beside what it is forked from.
     cluster.wait_until(lambda: run.poll() is not None or len(cluster.pids(SDK_WORKERS)) == 4, "no workers")
     assert not_named(cluster) == []
-    cluster.kill_task_manager(SECOND)
-    cluster.start_task_manager(SECOND)
+    cluster.kill_worker(SECOND)
+    cluster.start_worker(SECOND)
     said, _ = run.communicate(timeout=RUN_LIMIT_S)
     assert run.returncode == 0, said
     ingest, *others = cluster.jobs()
-    assert ingest["state"] == "FINISHED"
-    assert ingest["timestamps"]["RESTARTING"] > 0
-    assert {job["state"] for job in others} == {"FINISHED"}
-    assert {host for job in others for host in cluster.hosts_of(job)} == {"first", "second"}
+    assert ingest.has_lost
+    assert all(job.is_done for job in (ingest, *others))
+    assert {host for job in others for host in job.hosts} == {FIRST, SECOND}
     _, record = newest_run(tmp_path)
     assert differences(shared_run[1], record) == []
 
 
-def test_two_task_managers_evaluate_and_predict_as_the_direct_runner_does(
-    shared_run, cluster, on_cluster, warm_runner, fewer, output, trips, tmp_path
+def test_two_workers_evaluate_and_predict_as_the_direct_runner_does(
+    shared_run, cluster, beam, on_cluster, warm_runner, fewer, output, trips, tmp_path
 ):
+    from slipway.pipeline.config import BeamConfig, CloudConfig
+    from slipway.pipeline.wiring.beam_engine import beam_args
+
+    beam_words = beam_args(BeamConfig(**beam), CloudConfig())
     predict = ["predict", "taxi", "--input", str(trips), "--output", str(output), "--to"]
     assert warm_runner(*predict, str(tmp_path / "here")).returncode == 0
     before = len(cluster.jobs())
     words = ["run", "taxi", "--from", "Evaluator", "--to", "Evaluator", "--no-cache", "--output", output]
     for command in (
-        [*words, *fewer, "--set", CLUSTER],
-        [*predict, tmp_path / "there", *(f"--beam={word}" for word in BEAM_WORDS)],
+        [*words, *fewer, "--set", f"beam={json.dumps(beam)}"],
+        [*predict, tmp_path / "there", *(f"--beam={word}" for word in beam_words)],
     ):
         process = on_cluster(*command)
         said, _ = process.communicate(timeout=RUN_LIMIT_S)

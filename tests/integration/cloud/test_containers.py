@@ -17,9 +17,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import flink_cluster
 import pytest
-from flink_cluster import ADDRESSES, BEAM, FIRST, JOBS, SDK_WORKERS, SECOND, FlinkCluster
+from beam_cluster import ADDRESSES, FIRST, JOBS, SDK_WORKERS, SECOND, missing
+from flink_cluster import BEAM, FlinkCluster
 from installed import needed
 from object_servers import google
 from packaging.utils import canonicalize_name
@@ -173,7 +173,7 @@ def test_rehearsal_in_containers_with_artifacts_on_gs_makes_the_same(
 @pytest.fixture
 def gs_and_cluster(project, image, storage, tmp_path):
     """A Cloud Storage, and a Flink cluster whose worker pools run in the image and share no disk with it."""
-    if reason := flink_cluster.missing(project):
+    if reason := missing(project, "flink"):
         pytest.skip(reason)
     account, shared = tmp_path / "account", tmp_path / "cluster"
     account.mkdir()
@@ -224,14 +224,14 @@ def test_beam_workers_in_the_image_make_of_what_is_on_gs_what_the_direct_runner_
     cluster.wait_until(
         lambda: rehearsal.poll() is not None or len(cluster.pids(SDK_WORKERS)) == 4, "no workers"
     )
-    cluster.kill_task_manager(SECOND)
-    cluster.start_task_manager(SECOND)
+    cluster.kill_worker(SECOND)
+    cluster.start_worker(SECOND)
     said, _ = rehearsal.communicate(timeout=900)
     assert rehearsal.returncode == 0, said
     ingest, *others = cluster.jobs()
-    assert ingest["timestamps"]["RESTARTING"] > 0
-    assert {job["state"] for job in (ingest, *others)} == {"FINISHED"}
-    assert {host for job in others for host in cluster.hosts_of(job)} == {FIRST, SECOND}
+    assert ingest.has_lost
+    assert all(job.is_done for job in (ingest, *others))
+    assert {host for job in others for host in job.hosts} == {FIRST, SECOND}
     [made] = (tmp_path / "output/rehearsal/runs").glob("*/run.json")
     theirs = {node["id"]: node["outputs"] for node in json.loads(made.read_text())["nodes"]}
     ours = {node.id: node.outputs for node in first_record.nodes}
