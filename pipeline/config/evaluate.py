@@ -252,9 +252,6 @@ class EvaluateConfig(Section):
             raise KeyRuleError(words, *path, "min")
 
 
-# The evaluation's names for the row count and for the answers.
-
-
 def _unknown_metric(name: str) -> str:
     found = nearest(plain_name(name), list(METRICS))
     if found:
