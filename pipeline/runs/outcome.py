@@ -1,5 +1,6 @@
 """Reads what a run achieved from its nodes: metrics, blessing, pushed version, verdicts and exit code."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast, get_type_hints
 
@@ -138,8 +139,12 @@ def read_verdicts(record: RunRecord) -> list[Verdict]:
 
 
 def _training_in(folder: Path) -> Training:
-    """Return our Trainer's report of speed, exports and tuned values; empty for other Trainers."""
-    result = _read(folder / "result.json")
+    """Return our Trainer's report of speed, exports and tuned values.
+
+    A Trainer of one's own may write anything: values of another form than the one that is shown are left
+    out.
+    """
+    result = _fitting(Training, _read(folder / "result.json"))
     return cast(Training, {name: result[name] for name in TRAINING_FACTS if result.get(name)})
 
 
@@ -149,9 +154,13 @@ def _verdict_in(folder: Path) -> Verdict:
 
 def _verdict(path: Path) -> Verdict:
     """Return a verdict without what is not shown as it should be: a gate of one's own may write anything."""
-    hints = get_type_hints(Verdict, include_extras=True)
-    found = {name: each for name, each in _read(path).items() if fits(hints.get(name, object), each)}
-    return cast(Verdict, found)
+    return cast(Verdict, _fitting(Verdict, _read(path)))
+
+
+def _fitting(kind: type, found: Mapping[str, object]) -> dict[str, object]:
+    """Return the values that fit their key's type in a TypedDict, and those of keys that it does not know."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: each for name, each in found.items() if fits(hints.get(name, object), each)}
 
 
 def _read(path: Path) -> dict[str, object]:

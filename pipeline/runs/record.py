@@ -109,12 +109,12 @@ class Export(TypedDict):
 
 
 class Training(TypedDict, total=False):
-    """Our Trainer's report of speed, exports and tuned values."""
+    """Our Trainer's report of speed, exports and tuned values; of `Annotated`, as in `Verdict`."""
 
     verdict: str
-    speed: dict[str, float]
-    time: dict[str, float]
-    tuned: dict[str, float | str]
+    speed: Annotated[dict[str, float], dict[str, object]]
+    time: Annotated[dict[str, float], dict[str, object]]
+    tuned: Annotated[dict[str, float | str], dict[str, object]]
     exports: list[Export]
 
 

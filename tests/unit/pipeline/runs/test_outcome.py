@@ -8,7 +8,8 @@ import pytest
 from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops, read_verdict
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
 from slipway.pipeline.screen.verdict_table import verdict_lines
-from slipway.pipeline.screen.wording import summary
+from slipway.pipeline.screen.wording import summary, training_lines
+from slipway.pipeline.tracking.run_facts import final_metrics, parameters
 
 
 def artifact(type_name, uri="nowhere", **properties):
@@ -60,6 +61,30 @@ def test_training_tells_what_was_tuned_and_its_smaller_forms(tmp_path):
     )
     told = outcome(trainer).training
     assert (told["tuned"], told["exports"]) == ({"units": 32}, forms)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"verdict": 3},
+        {"speed": 3.2},
+        {"time": [0.5]},
+        {"tuned": ["units"]},
+        {"exports": ["model.onnx"]},
+        {"exports": [{"kind": "onnx"}]},
+    ],
+)
+def test_what_a_trainer_of_one_s_own_writes_otherwise_is_not_shown(tmp_path, odd):
+    result = {"verdict": "fine", "speed": {"step_ms": None}} | odd
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    trainer = NodeRecord(
+        "Trainer", type="Trainer", state="complete", outputs={"model_run": [artifact("ModelRun", tmp_path)]}
+    )
+    told = outcome(trainer)
+    assert told.training == {name: value for name, value in result.items() if name not in odd}
+    assert list(training_lines(told.training)) == []
+    assert parameters(told) == {}
+    assert [point.name for point in final_metrics(told)] == ["wall_s"]
 
 
 def test_pushed_version_is_named_with_its_path():
