@@ -60,9 +60,9 @@ def unread_numbers(texts: Sequence[str], others: Sequence[str]) -> UnreadNumbers
         texts: the distinct texts of a column, at least one.
         others: those of them that are no numbers, if nearly all are.
     """
-    if _are_of_other_digits(texts):
+    if other := _of_other_digits(texts):
         return UnreadNumbers(
-            f"numbers in other digits than 0 to 9, such as {few(texts[:1])}", "write them with 0 to 9"
+            f"numbers in other digits than 0 to 9, such as {few([other])}", "write them with 0 to 9"
         )
     if _are_of_two_kinds(texts):
         return UnreadNumbers("numbers, some with a decimal point and some with a comma", "write them alike")
@@ -120,10 +120,11 @@ def _units(texts: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(units)) if is_sure and len(units) > 1 else ()
 
 
-def _are_of_other_digits(texts: Collection[str]) -> bool:
-    """Whether these are numbers in Arabic, Devanagari or full-width digits, which no notation describes."""
-    are_other = any(not sign.isascii() and sign.isdecimal() for text in texts for sign in text)
-    return are_other and all(_NUMBER.fullmatch(text.strip()) for text in texts)
+def _of_other_digits(texts: Collection[str]) -> str:
+    """Return the first text with Arabic, Devanagari or full-width digits if all are numbers; else ""."""
+    if not all(_NUMBER.fullmatch(text.strip()) for text in texts):  # which of prose is soon known
+        return ""
+    return next((text for text in texts if any(not s.isascii() and s.isdecimal() for s in text)), "")
 
 
 def _are_of_two_kinds(texts: Collection[str]) -> bool:
