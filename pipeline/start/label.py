@@ -82,7 +82,8 @@ def decide_task(
         )
     if asked == "auto" and (spellings := _two_answers(label) or _spelt_alike(label)):
         raise _many_spellings(label, spellings, file)
-    if asked == "auto" and label.moment and label.kind == "text" and label.distinct > _SURE_CLASSES:
+    are_many = _SURE_CLASSES < label.distinct <= _MOST_CLASSES  # more are no classes, whatever is asked for
+    if asked == "auto" and label.moment and label.kind == "text" and are_many:
         raise UsageError(
             f"{label.name} holds {label.distinct:,} different dates, which are hardly classes.",
             hint=f"{_DAYS_INSTEAD}; or add --task multiclass if each is a class",

@@ -72,6 +72,10 @@ def test_dates_are_no_classes_unless_they_are_few_or_it_is_asked_for():
         decide_task(days, "auto")
     assert "days since a fixed date" in refused.value.hint
     assert decide_task(days, "multiclass") == "multiclass"
+    years = [f"20{year}-01-{day:02}" for year in range(10, 20) for day in range(1, 29)]
+    with pytest.raises(UsageError, match="280 different values: too many for classes") as refused:
+        decide_task(column_facts("delivered", years), "auto")
+    assert "multiclass" not in refused.value.hint, "it would be refused, too"
     cohorts = column_facts("cohort", ["2024-01-01", "2024-04-01", "2024-07-01"] * 5)
     assert decide_task(cohorts, "auto") == "multiclass"
 
