@@ -116,7 +116,7 @@ def fits(kind: Any, value: Any) -> bool:
     """Return True if plain data can be read as the given type, see `typed`. Pure."""
     try:
         _reader(kind)(value)
-    except _MisfitError:
+    except (_MisfitError, RecursionError):  # the error's words hold the value
         return False
     return True
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from slipway.pipeline.runs.typed_json import DocumentError, plain, read_document, typed, typed_text
+from slipway.pipeline.runs.typed_json import DocumentError, fits, plain, read_document, typed, typed_text
 
 
 class Part(TypedDict):
@@ -126,3 +126,11 @@ def test_document_of_an_earlier_form_is_brought_to_the_names_of_the_fields():
 def test_text_that_is_no_json_is_refused():
     with pytest.raises(DocumentError, match="the text is not JSON"):
         typed_text(Listed, "{")
+
+
+def test_what_is_nested_a_thousandfold_fits_no_plain_type():
+    value = ["a"]
+    for _ in range(1000):
+        value = [value]
+    assert not fits(list[str], value)
+    assert fits(list[str], ["a"])
