@@ -294,21 +294,28 @@ def test_extra_flags_of_an_executor_count(kind):
 def test_what_an_example_gen_reads_where_another_node_says_is_never_reused():
     from tfx import v1 as tfx
     from tfx.dsl.compiler import compiler
+    from tfx.dsl.components.base.base_driver import BaseDriver
+    from tfx.dsl.placeholder import placeholder
     from tfx.orchestration.local import runner_utils
     from tfx.types.standard_artifacts import String
 
     from slipway.pipeline.engine.tfx.parameters import fill_parameters
     from slipway.pipeline.engine.tfx.read_graph import read_graph
 
-    place = tfx.dsl.Importer("/names", artifact_type=String).with_id("Names")
-    gen = tfx.components.CsvExampleGen(input_base=place.outputs["result"].future()[0].value)
-    nodes = [place, gen]
+    named = tfx.dsl.Importer("/names", artifact_type=String).with_id("Names")
+    place = named.outputs["result"].future()[0].value
+    gen = tfx.components.CsvExampleGen(input_base=place)
+    own = tfx.components.CsvExampleGen(input_base=place).with_id("Own")
+    own.driver_class = BaseDriver  # so it is none: a node of one's own may call a parameter so
+    variable = placeholder.environment_variable("PLACE")
+    nodes = [named, gen, own, tfx.components.CsvExampleGen(input_base=variable).with_id("Variable")]
     ir = compiler.Compiler().compile(tfx.dsl.Pipeline("p", "/p", components=nodes, enable_cache=True))
     fill_parameters(ir, run_id="r", values={})
     graph = read_graph(ir, runner_utils.extract_local_deployment_config(ir), store="", written=(), packed={})
-    assert graph["Names"].uncached == ""
     why = "its input_base is another node's value, and what is there may have changed"
     assert graph["CsvExampleGen"].uncached == why
+    assert "the environment variable PLACE" in graph["Variable"].uncached
+    assert (graph["Names"].uncached, graph["Own"].uncached) == ("", "")
 
 
 def test_driver_of_one_s_own_is_asked_in_every_run():

@@ -191,10 +191,6 @@ def _uncached(
         return "what it imports is in a store, where it may have changed"
     if _reads_other_runs(node):
         return "other runs may have made more of what it reads"
-    for name in _READ:
-        parameter = node.parameters.parameters.get(name)
-        if parameter is not None and parameter.WhichOneof("value") == "placeholder":
-            return f"its {name} is another node's value, and what is there may have changed"
     expressions = {
         f"parameter {name}": parameter.placeholder
         for name, parameter in sorted(node.parameters.parameters.items())
@@ -207,6 +203,10 @@ def _uncached(
     for name, expression in expressions.items():
         if what := unforeseen(json_format.MessageToDict(expression)):
             return f"its {name} takes {what}"
+    if class_path_of(driver) in _OF_FILES:
+        for name in _READ:
+            if f"parameter {name}" in expressions:
+                return f"its {name} is another node's value, and what is there may have changed"
     return ""
 
 
