@@ -355,7 +355,7 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
             yield from batch.to_pylist()
     except FileError as error:  # a column is too large
         raise _too_large(file) from error
-    except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
+    except (pa.ArrowException, ValueError, OverflowError, OSError, RecursionError) as error:
         raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}") from error
 
 

@@ -322,3 +322,14 @@ def test_csv_is_never_in_memory_as_a_whole(tmp_path):
     assert next(rows).num_rows
     # Arrow may have read ahead by now: up to 32 MB, and some for each core.
     assert pa.total_allocated_bytes() - before < 200_000_000, "of 300 MB"
+
+
+def test_parquet_of_which_another_column_is_nested_a_thousandfold_is_refused(tmp_path):
+    # Arrow does not write such a file. Its metadata in Thrift: 1,004 nodes, three of them columns.
+    root, group = b"H\1s\x15\6\0", b"5\2\x18\1a\x15\2\0"
+    key, label, leaf = (b"\x15\2%\2\x18" + name + b"\0" for name in (b"\2id", b"\1y", b"\1b"))
+    metadata = b"\x15\2\x19\xfc\xec\7" + root + key + label + 1000 * group + leaf + b"\x16\0\x19\x0c\0"
+    file = tmp_path / "deep.parquet"
+    file.write_bytes(b"PAR1" + metadata + len(metadata).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(UsageError, match=r"deep\.parquet cannot be read: maximum recursion depth"):
+        read_labels(file, key="id", label="y", classes=())
