@@ -141,7 +141,7 @@ class Kubeflow:
                 found = self._run(name)
             except PipelineError:
                 raise refused from None
-            if found.state in ("CANCELING", "CANCELED"):
+            if found.state == "CANCELING" or _state(found).phase == "cancelled":
                 return
             if _state(found).is_over:
                 raise PipelineError(

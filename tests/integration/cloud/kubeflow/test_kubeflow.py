@@ -377,6 +377,7 @@ def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):
     assert cancel_run("r0", chosen) == f"{service.address}/#/runs/details/r0"
     assert follow_run("r0", chosen) == 1
     assert "Cancelled" in capsys.readouterr().err
+    assert cancel_run("r0", chosen).endswith("/r0"), "once more: Argo calls it failed"
     with pytest.raises(PipelineError, match="the run r9 failed: not found") as caught:
         cancel_run("r9", chosen)
     assert caught.value.hint == "check its name"
