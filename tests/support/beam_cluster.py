@@ -199,14 +199,16 @@ class BeamCluster(abc.ABC):
             time.sleep(_POLL_S)
         return value
 
-    def pids(self, *words):
-        """Return the processes of the hosts whose command line has all these words."""
+    def pids(self, *words, host=None):
+        """Return the processes of a host, or of all, whose command line has all these words."""
+        network = host and Path(f"/proc/{self._inside}/root/run/netns/{host}").stat().st_ino
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes().decode(errors="replace")
                 is_inside = (process / "ns/pid").readlink() == self._space
-                if is_inside and all(word in command for word in words):
+                is_there = not host or (process / "ns/net").stat().st_ino == network
+                if is_inside and is_there and all(word in command for word in words):
                     found.append(int(process.name))
             except OSError:
                 continue  # it has ended, or is another user's
