@@ -26,6 +26,7 @@ RUN_LIMIT_S = 500
 BEAM_NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
 CLUSTERS = {"flink": (FlinkCluster, flink_cluster.BEAM), "spark": (SparkCluster, spark_cluster.BEAM)}
 ENGINES = {
+    "flink": "flink/job-server.jar",
     "spark": "spark/job-server.jar",
     "prism": "prism",
 }
@@ -118,6 +119,7 @@ def test_two_workers_make_what_the_direct_runner_makes_though_one_is_killed(
     assert not_named(cluster) == []
     said, _ = run.communicate(timeout=RUN_LIMIT_S)
     assert run.returncode == 0, said
+    assert not_named(cluster) == []
     jobs = cluster.jobs()
     assert any(job.has_lost for job in jobs)
     assert all(job.is_done for job in jobs)
