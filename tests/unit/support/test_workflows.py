@@ -26,7 +26,8 @@ def test_lock_file_is_audited_before_and_after_it_is_merged_and_each_week(workfl
 def test_nothing_is_released_before_the_tests_of_the_ci_have_passed(workflow):
     release = workflow("release.yml")["jobs"]
     assert release["tests"]["uses"] == "./.github/workflows/ci.yml"
-    assert (release["wheel"]["needs"], release["image"]["needs"]) == ("tests", "wheel")
+    needed = [release[job]["needs"] for job in ("wheel", "release", "image")]
+    assert needed == ["tests", "wheel", "release"]
     assert "workflow_call" in workflow("ci.yml")[True]
 
 
@@ -49,8 +50,22 @@ def test_image_of_a_release_is_built_on_a_base_of_one_digest(workflow, base, cod
     assert build["env"]["BASE"] == check["env"]["BASE"]
 
 
+def test_job_that_may_write_a_release_installs_nothing(workflow):
+    file = workflow("release.yml")
+    writing = [
+        name for name, job in file["jobs"].items() if job.get("permissions", {}).get("contents") == "write"
+    ]
+    assert (writing, file["permissions"]) == (["release"], {"contents": "read"})
+    steps = file["jobs"]["release"]["steps"]
+    assert [step.get("uses", step.get("run", "")).split("@")[0].split('"')[0].strip() for step in steps] == [
+        "actions/download-artifact",
+        "gh release create",
+    ]
+
+
 def test_packages_of_a_released_image_are_listed_beside_it(project, workflow):
-    said = [step.get("run", "") for step in workflow("release.yml")["jobs"]["wheel"]["steps"]]
+    jobs = workflow("release.yml")["jobs"]
+    said = [step.get("run", "") for job in ("wheel", "release") for step in jobs[job]["steps"]]
     [listing] = [words for words in said if "cyclonedx-py requirements" in words]
     install, command = listing.splitlines()
     assert install.split()[-1] in (project / "Makefile").read_text(), "the version of make sbom"
