@@ -40,18 +40,20 @@ _STATUS = {"complete": "FINISHED", "failed": "FAILED", "stopped": "FAILED"}
 _T = TypeVar("_T")
 
 
-def connect(record: RunRecord) -> "Mlflow | None":
-    """Return the server that the run's workload names; credentials come from MLflow's own variables."""
+def send(record: RunRecord, address: str) -> None:
+    """Create the run, or complete the one that an earlier attempt began; see `tracker.Send`.
+
+    Credentials come from MLflow's own variables.
+    """
     settings = record.target.settings
-    if settings is None or settings.track.mlflow is None:
-        return None
     token, user = os.environ.get("MLFLOW_TRACKING_TOKEN"), os.environ.get("MLFLOW_TRACKING_USERNAME")
     client = HttpClient(
-        settings.track.mlflow,
+        address,
         headers={"Authorization": f"Bearer {token}"} if token else {},
         auth=(user, os.environ.get("MLFLOW_TRACKING_PASSWORD", "")) if user and not token else None,
     )
-    return Mlflow(client, settings.track.experiment or record.workload)
+    experiment = settings.track.experiment if settings else None
+    Mlflow(client, experiment or record.workload).send(record)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Mlflow:
     experiment: str
 
     def send(self, record: RunRecord) -> None:
-        """Create the run, or complete the one that an earlier attempt began; see `Tracker.send`."""
+        """Create the run, or complete the one that an earlier attempt began."""
         run, before = self._run(record)
         run_id = run["run_id"]
         self._log(run_id, record, before)

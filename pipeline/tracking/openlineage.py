@@ -7,7 +7,6 @@ https://openlineage.io/docs/spec/object-model
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 from urllib.parse import urlsplit
@@ -36,26 +35,15 @@ _ENDS = {"complete": "COMPLETE", "cached": "COMPLETE"} | dict.fromkeys(
 )
 
 
-def connect(record: RunRecord) -> "OpenLineage | None":
-    """Return the server that the run's workload names; OPENLINEAGE_API_KEY holds the key."""
-    settings = record.target.settings
-    if settings is None or settings.track.openlineage is None:
-        return None
+def send(record: RunRecord, address: str) -> None:
+    """Send the events in chronological order, with the same ids at each attempt; see `tracker.Send`.
+
+    OPENLINEAGE_API_KEY holds the server's key.
+    """
     key = os.environ.get("OPENLINEAGE_API_KEY")
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return OpenLineage(HttpClient(settings.track.openlineage, headers=headers))
-
-
-@dataclass(frozen=True)
-class OpenLineage:
-    """An OpenLineage server."""
-
-    client: HttpClient
-
-    def send(self, record: RunRecord) -> None:
-        """Send the events in chronological order, with the same ids at each attempt; see `Tracker.send`."""
-        for event in events(record):
-            self.client.call("POST", "/api/v1/lineage", body=event)
+    client = HttpClient(address, headers={"Authorization": f"Bearer {key}"} if key else {})
+    for event in events(record):
+        client.call("POST", "/api/v1/lineage", body=event)
 
 
 def events(record: RunRecord) -> list[Event]:

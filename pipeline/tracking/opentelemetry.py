@@ -6,7 +6,6 @@ https://opentelemetry.io/docs/specs/otlp/#otlphttp
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote
 
@@ -19,36 +18,20 @@ _INTERNAL, _OK, _ERROR = 1, 1, 2  # values of the enums SpanKind and StatusCode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def connect(record: RunRecord) -> "OpenTelemetry | None":
-    """Return the collector that the run's workload names; for credentials see `client`."""
-    settings = record.target.settings
-    if settings is None or settings.track.opentelemetry is None:
-        return None
-    return OpenTelemetry(client(settings.track.opentelemetry))
+def send(record: RunRecord, address: str) -> None:
+    """Send the trace to a collector, with the same ids at each attempt; see `tracker.Send`.
 
-
-def client(address: str) -> HttpClient:
-    """Return the client for a collector, with the headers in OTEL_EXPORTER_OTLP_HEADERS: key=value,..."""
+    OTEL_EXPORTER_OTLP_HEADERS holds headers, such as credentials: key=value,...
+    """
     pairs = (pair.partition("=") for pair in os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","))
     headers = {unquote(key).strip(): unquote(value).strip() for key, given, value in pairs if given}
-    return HttpClient(address, headers=headers)
-
-
-@dataclass(frozen=True)
-class OpenTelemetry:
-    """An OpenTelemetry collector."""
-
-    client: HttpClient
-
-    def send(self, record: RunRecord) -> None:
-        """Send the trace, with the same ids at each attempt; see `Tracker.send`."""
-        answer = self.client.call("POST", "/v1/traces", body=trace(record))
-        partial = answer.get("partialSuccess") or {}
-        if int(partial.get("rejectedSpans") or 0):
-            said = " ".join(str(partial.get("errorMessage", "")).split())[:200]
-            # By OTLP, a partially rejected request "MUST NOT" be sent again.
-            words = f"rejected {partial['rejectedSpans']} spans" + f": {said}" * bool(said)
-            raise TrackerError(words, is_final=True)
+    answer = HttpClient(address, headers=headers).call("POST", "/v1/traces", body=trace(record))
+    partial = answer.get("partialSuccess") or {}
+    if int(partial.get("rejectedSpans") or 0):
+        said = " ".join(str(partial.get("errorMessage", "")).split())[:200]
+        # By OTLP, a partially rejected request "MUST NOT" be sent again.
+        words = f"rejected {partial['rejectedSpans']} spans" + f": {said}" * bool(said)
+        raise TrackerError(words, is_final=True)
 
 
 def trace(record: RunRecord) -> dict[str, object]:

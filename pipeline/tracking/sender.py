@@ -15,17 +15,17 @@ from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.tracking import mlflow, openlineage, opentelemetry, spool
 from slipway.pipeline.tracking.enqueue import named
 from slipway.pipeline.tracking.spool import Waiting
-from slipway.pipeline.tracking.tracker import Connect, TrackerError
+from slipway.pipeline.tracking.tracker import Send, TrackerError
 
 _SHOWN_LETTERS = 300
 _Key = tuple[str, int, bool]
 _RESUMED = "is sent when the resumed run has ended"
-_CONNECT: Mapping[str, Connect] = {
-    "mlflow": mlflow.connect,
-    "openlineage": openlineage.connect,
-    "opentelemetry": opentelemetry.connect,
+_SEND: Mapping[str, Send] = {
+    "mlflow": mlflow.send,
+    "openlineage": openlineage.send,
+    "opentelemetry": opentelemetry.send,
 }
-"""The function that connects to each of `enqueue.TRACKERS`."""
+"""The function that sends a run to each of `enqueue.TRACKERS`."""
 
 
 def send_all(output: Path) -> list[Waiting] | None:
@@ -98,19 +98,18 @@ def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str
     Args:
         away: (tracker, address) -> the reason, for servers that cannot be reached; they are not tried again.
     """
-    place = (name, named(record).get(name, ""))
-    if place in away:
-        return away[place]
+    address = named(record).get(name, "")
+    if (name, address) in away:
+        return away[name, address]
     try:
-        tracker = _CONNECT[name](record) if name in _CONNECT else None
-        if tracker is not None:
-            tracker.send(record)
+        if address and name in _SEND:
+            _SEND[name](record, address)
     except TrackerError as error:
         if error.is_final:
             say(f"warning: {record.run_id}: {name} {error}")
             return ""
         if error.is_away:
-            away[place] = str(error)
+            away[name, address] = str(error)
         return str(error)
     except PipelineError as error:
         return f"was not sent the run: {error.message}"

@@ -1,7 +1,6 @@
-"""The interface of trackers: they receive one run at a time, and sending a run again is harmless."""
+"""What a tracker's module defines, `send`, and the error that it raises."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from slipway.pipeline.runs.record import RunRecord
 
@@ -19,17 +18,9 @@ class TrackerError(Exception):
         self.is_away, self.is_final = is_away, is_final
 
 
-class Tracker(Protocol):
-    """A server that runs are sent to."""
+Send = Callable[[RunRecord, str], None]
+"""Sends a run that is over to the server at an address. Sending it again is harmless.
 
-    def send(self, record: RunRecord) -> None:
-        """Send a run that is over. This is idempotent.
-
-        Raises:
-            TrackerError: the run was not sent, or only in part.
-            OSError, ValueError: a file of the run cannot be read.
-        """
-
-
-Connect = Callable[[RunRecord], Tracker | None]
-"""Returns the tracker that the settings of a run's workload name; None if they name none of this kind."""
+It raises a TrackerError if the run was not sent, or only in part, and an OSError or ValueError if a file of
+the run cannot be read.
+"""

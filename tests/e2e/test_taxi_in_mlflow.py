@@ -16,9 +16,7 @@ import pytest
 from loopback import reserved_port
 
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.tracking import spool
-from slipway.pipeline.tracking.opentelemetry import OpenTelemetry
-from slipway.pipeline.tracking.opentelemetry import client as opentelemetry_client
+from slipway.pipeline.tracking import opentelemetry, spool
 from slipway.pipeline.tracking.sender import send_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
@@ -135,7 +133,7 @@ def test_a_run_that_ended_while_the_server_was_down_is_there_with_the_next(
         assert sent(output) == []
         # It is a collector of OpenTelemetry's spans as well; they go to the default experiment.
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-mlflow-experiment-id=0")
-        OpenTelemetry(opentelemetry_client(f"http://127.0.0.1:{port}")).send(first_record)
+        opentelemetry.send(first_record, f"http://127.0.0.1:{port}")
         done = subprocess.run(
             [folder / "python", "-W", "ignore", "-c", READ, f"http://127.0.0.1:{port}"],
             env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=LIMIT_S, check=False,

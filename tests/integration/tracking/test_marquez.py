@@ -18,9 +18,8 @@ from watched import listeners_of
 
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.tracking.http_client import HttpClient
+from slipway.pipeline.tracking import openlineage
 from slipway.pipeline.tracking.node_times import node_times
-from slipway.pipeline.tracking.openlineage import OpenLineage
 from slipway.pipeline.tracking.run_facts import data_digests
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
@@ -95,7 +94,7 @@ def marquez(project, tmp_path_factory):
 
 
 def send(marquez, record):
-    OpenLineage(HttpClient(marquez.address)).send(record)
+    openlineage.send(record, marquez.address)
 
 
 def names(datasets):

@@ -16,9 +16,8 @@ from tracker_double import Collector, served
 from watched import listeners_of
 
 from slipway.pipeline.tracking import opentelemetry
-from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
+from slipway.pipeline.tracking.http_client import AnswerError
 from slipway.pipeline.tracking.node_times import node_times, run_times
-from slipway.pipeline.tracking.opentelemetry import OpenTelemetry
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
@@ -70,11 +69,11 @@ def address(project, backend, tmp_path_factory):
 
 
 @pytest.fixture
-def tracker(address, backend):
-    """Our tracker, connected to that collector, with nothing sent yet."""
+def send(address, backend):
+    """Sends a run to that collector, which has been sent nothing yet."""
     backend.got.clear()
     backend.refuses.clear()
-    return OpenTelemetry(HttpClient(address))
+    return lambda record: opentelemetry.send(record, address)
 
 
 @pytest.fixture
@@ -116,10 +115,8 @@ def nanoseconds(at):
     return round(at.timestamp() * 1_000_000) * 1000
 
 
-def test_the_collector_reads_a_span_for_the_run_and_below_it_one_for_each_node(
-    tracker, backend, first_record
-):
-    tracker.send(first_record)
+def test_the_collector_reads_a_span_for_the_run_and_below_it_one_for_each_node(send, backend, first_record):
+    send(first_record)
     [run, *nodes], service = passed_on(backend)
     assert service == "slipway"
     assert run["name"] == "run taxi"
@@ -149,8 +146,8 @@ def test_the_collector_reads_a_span_for_the_run_and_below_it_one_for_each_node(
     ]  # fmt: skip
 
 
-def test_the_collector_reads_what_has_failed_and_why(tracker, backend, failed_record):
-    tracker.send(failed_record)
+def test_the_collector_reads_what_has_failed_and_why(send, backend, failed_record):
+    send(failed_record)
     [run, *nodes], _ = passed_on(backend)
     assert run["status"] == {"code": ERROR}
     assert [each["status"] for each in nodes[:-1]] == [{"code": OK}] * (len(nodes) - 1)
@@ -158,22 +155,22 @@ def test_the_collector_reads_what_has_failed_and_why(tracker, backend, failed_re
     assert attributes(nodes[-1])["slipway.state"] == "failed"
 
 
-def test_what_a_collector_cannot_pass_on_now_waits_and_is_the_same_later(tracker, backend, first_record):
+def test_what_a_collector_cannot_pass_on_now_waits_and_is_the_same_later(send, backend, first_record):
     backend.refuses["/v1/traces"] = (503, {})
     with pytest.raises(AnswerError, match="answered 503") as refused:
-        tracker.send(first_record)
+        send(first_record)
     assert refused.value.is_away
     assert not refused.value.is_final
     refused_spans, _ = passed_on(backend)
     backend.got.clear()
     backend.refuses.clear()
-    tracker.send(first_record)
+    send(first_record)
     assert passed_on(backend)[0] == refused_spans
 
 
-def test_a_trace_that_the_collector_cannot_read_is_reported(tracker, first_record, monkeypatch):
+def test_a_trace_that_the_collector_cannot_read_is_reported(send, first_record, monkeypatch):
     broken = {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "no id"}]}]}]}
     monkeypatch.setattr(opentelemetry, "trace", lambda _: broken)
     with pytest.raises(AnswerError, match=r"answered 400: .*traceId") as refused:
-        tracker.send(first_record)
+        send(first_record)
     assert not refused.value.is_away

@@ -20,7 +20,7 @@ def test_a_run_is_left_to_the_trackers_that_its_workload_names(tmp_path, make_ru
 
 def test_each_tracker_is_a_key_of_the_workload_file():
     assert set(enqueue.TRACKERS) | {"experiment"} == set(TrackConfig.model_fields)
-    assert set(enqueue.TRACKERS) == set(sender._CONNECT)
+    assert set(enqueue.TRACKERS) == set(sender._SEND)
 
 
 @pytest.mark.parametrize("track", [{}, {"mlflow": None}])

@@ -10,16 +10,11 @@ from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.tracking import mlflow as module
 from slipway.pipeline.tracking.http_client import AnswerError
-from slipway.pipeline.tracking.mlflow import connect
 from slipway.pipeline.tracking.tracker import TrackerError
 
 
 def send(record):
-    connect(record).send(record)
-
-
-def test_a_workload_that_names_no_server_has_none(make_run):
-    assert connect(make_run()) is None
+    module.send(record, record.target.settings.track.mlflow)
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from slipway.pipeline.tracking.openlineage import connect, events
+from slipway.pipeline.tracking.openlineage import events, send
 
 
 def sent(collector):
@@ -17,13 +17,9 @@ def names(datasets):
     return [(each["namespace"], each["name"]) for each in datasets]
 
 
-def test_a_workload_that_names_no_server_has_none(make_run):
-    assert connect(make_run(mlflow="http://127.0.0.1:1")) is None
-
-
 def test_run_and_nodes_begin_and_end_in_the_order_of_time(collector, failed_run):
     record = failed_run(openlineage=collector.address)
-    connect(record).send(record)
+    send(record, collector.address)
     found = sent(collector)
     assert [(each["job"]["name"], each["eventType"], each["eventTime"][14:23]) for each in found] == [
         ("taxi", "START", "00:00.000"),
@@ -40,7 +36,7 @@ def test_run_and_nodes_begin_and_end_in_the_order_of_time(collector, failed_run)
 
 def test_datasets_are_what_nodes_read_and_wrote_with_the_digest_of_the_data(collector, failed_run, tmp_path):
     record = failed_run(openlineage=collector.address)
-    connect(record).send(record)
+    send(record, collector.address)
     first, _, trained, *_ = sent(collector)
     assert names(first["inputs"]) == [("file", "trips.csv")]
     assert first["inputs"][0]["facets"]["version"]["datasetVersion"] == "5" * 64
@@ -106,7 +102,7 @@ def test_a_run_that_was_ended_is_aborted(make_run, state):
 def test_the_key_comes_from_openlineages_variable(collector, make_run, monkeypatch):
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "hunter2")
     record = make_run(openlineage=collector.address)
-    connect(record).send(record)
+    send(record, collector.address)
     assert {headers["Authorization"] for _, _, headers, _ in collector.got} == {"Bearer hunter2"}
 
 

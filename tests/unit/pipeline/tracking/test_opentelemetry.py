@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from slipway.pipeline.tracking.opentelemetry import connect
+from slipway.pipeline.tracking.opentelemetry import send
 from slipway.pipeline.tracking.tracker import TrackerError
 
 
@@ -22,14 +22,10 @@ def attributes(span):
     return {each["key"]: next(iter(each["value"].values())) for each in span["attributes"]}
 
 
-def test_a_workload_that_names_no_collector_has_none(make_run):
-    assert connect(make_run(mlflow="http://127.0.0.1:1")) is None
-
-
 def test_each_node_that_ran_is_a_span_of_its_run(collector, failed_run):
     record = failed_run(opentelemetry=collector.address)
     record.node("Trainer").peak_bytes = 4096
-    connect(record).send(record)
+    send(record, collector.address)
     [[run, trainer, gate]] = spans(collector)
     assert [each["name"] for each in (run, trainer, gate)] == ["run taxi", "Trainer", "Gate"]
     assert [each["parentSpanId"] for each in (run, trainer, gate)] == ["", run["spanId"], run["spanId"]]
@@ -53,8 +49,8 @@ def test_each_node_that_ran_is_a_span_of_its_run(collector, failed_run):
 
 def test_what_is_sent_twice_is_the_same(collector, failed_run):
     record = failed_run(opentelemetry=collector.address)
-    connect(record).send(record)
-    connect(record).send(record)
+    send(record, collector.address)
+    send(record, collector.address)
     first, second = spans(collector)
     assert first == second
 
@@ -62,7 +58,7 @@ def test_what_is_sent_twice_is_the_same(collector, failed_run):
 def test_a_node_that_runs_again_in_a_resumed_run_is_another_span(collector, made_again):
     for minute in (0, 1):
         record = made_again("Ingest", minute=minute, opentelemetry=collector.address)
-        connect(record).send(record)
+        send(record, collector.address)
     (run, first), (same_run, then) = spans(collector)
     assert (same_run["traceId"], same_run["spanId"]) == (run["traceId"], run["spanId"])
     assert then["spanId"] != first["spanId"]
@@ -75,7 +71,7 @@ def test_a_node_that_runs_again_in_a_resumed_run_is_another_span(collector, made
 def test_headers_come_from_the_exporters_variable(collector, make_run, monkeypatch, value, header):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", value)
     record = make_run(opentelemetry=collector.address)
-    connect(record).send(record)
+    send(record, collector.address)
     [(_, _, headers, _)] = collector.got
     assert {name.lower(): text for name, text in headers.items()}.get("x-key") == header
 
@@ -91,4 +87,4 @@ def test_spans_that_are_not_taken_are_reported(collector, make_run, monkeypatch,
     monkeypatch.setattr(collector, "answer", lambda *_: (200, {"partialSuccess": rejected}))
     record = make_run(opentelemetry=collector.address)
     with pytest.raises(TrackerError, match=words):
-        connect(record).send(record)
+        send(record, collector.address)

@@ -125,18 +125,14 @@ def test_a_run_that_is_sent_before_its_page_is_written_is_sent_again_with_it(
 ):
     record = make_run(mlflow=mlflow.address)
     enqueue.leave(record, without_page=True)
-    connect, sent = tracker.connect, []
+    sent = []
 
-    class Late:
-        def __init__(self, run):
-            self._tracker = connect(run)
+    def send_late(run, address):
+        sent.append(run.run_id)
+        enqueue.leave(run)  # as the process that wrote the page meanwhile
+        tracker.send(run, address)
 
-        def send(self, run):
-            sent.append(run.run_id)
-            enqueue.leave(run)  # as the process that wrote the page meanwhile
-            self._tracker.send(run)
-
-    monkeypatch.setitem(sender._CONNECT, "mlflow", Late)
+    monkeypatch.setitem(sender._SEND, "mlflow", send_late)
     assert send_all(tmp_path) == []
     assert sent == [record.run_id, record.run_id]
 
