@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slipway.components.finite_json import json_text
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.errors import DataSourceError, PipelineError, raised_as
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
-from slipway.pipeline.terminal.json_text import json_text
 from slipway.pipeline.terminal.printable import printable, say
 
 if TYPE_CHECKING:

@@ -18,6 +18,11 @@ def finite(document: Any) -> Any:
     return None if isinstance(document, float) and not math.isfinite(document) else document
 
 
+def json_text(document: object) -> str:
+    """Return plain data as JSON; a number that is not finite, as metrics may be, becomes null."""
+    return json.dumps(finite(document), indent=2, allow_nan=False)
+
+
 def finite_numbers(values: Mapping[str, float]) -> dict[str, float]:
     """Return the numbers that are finite, by their names, for documents in which each name has a number."""
     return {name: value for name, value in values.items() if math.isfinite(value)}

@@ -1,4 +1,4 @@
-"""Checks that the candidate was measured, and answers every row of the eval split with a number. Pure.
+"""Checks that the candidate was measured, and answers every row of the eval split with a usable number. Pure.
 
 Most metrics do not show it: an answer that is NaN is left out of a mean error, and is no "yes" for an
 accuracy. The serving check queries a few hundred rows only.
@@ -147,3 +147,23 @@ def fit_checks(metrics: Sequence[str], kinds: Mapping[str, str], overall: Measur
 def _fits(metric: str, kind: str, entries: int) -> bool:
     # A label of several numbers has as many as the answer; of one that is a code, their number is not known.
     return metric_of(metric).fits(max(entries, 2) if kind == "classes" else 1, entries=entries)
+
+
+def quantile_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
+    """Return a warning for each `quantile_crossing` that is not 0; only a threshold can stop the model.
+
+    Args:
+        metrics: names in `definitions.METRICS`, with or without an output's.
+    """
+    return [
+        Check(
+            metric=name,
+            slice=OVERALL,
+            required="0: no lower quantile above a higher one",
+            got=overall.metrics[name],
+            stops=False,
+            note="slipway.components.trainer.models.quantiles.rising makes answers that cannot cross",
+        )
+        for name in metrics
+        if plain_name(name) == "quantile_crossing" and overall.metrics.get(name, 0.0) > 0
+    ]

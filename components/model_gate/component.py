@@ -28,11 +28,11 @@ from slipway.components.model_gate.answer_rules import (
     fit_checks,
     measured_checks,
     probability_checks,
+    quantile_checks,
 )
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.measured import Measured, told
 from slipway.components.model_gate.metric_bounds import intervals
-from slipway.components.model_gate.quantile_rules import quantile_checks
 from slipway.components.model_gate.reference_model_rules import reference_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
 from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks

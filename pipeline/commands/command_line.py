@@ -12,8 +12,12 @@ from typer.exceptions import TyperException
 
 from slipway.components.errors import SlipwayError
 from slipway.components.home_folder import at_home
-from slipway.pipeline.commands.completion import complete_profile, complete_setting, complete_workload
-from slipway.pipeline.commands.completion_scripts import mend_completion_scripts
+from slipway.pipeline.commands.completion import (
+    complete_profile,
+    complete_setting,
+    complete_workload,
+    mend_completion_scripts,
+)
 from slipway.pipeline.errors import UsageError, of_the_machine
 from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.terminal.early_interrupt import leave_to_command

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from slipway.components.data_gate.protos import split_statistics
+from slipway.components.data_gate.rules.distances import jensen_shannon, l_infinity
+from slipway.components.data_gate.statistics import FeatureStatistics
 from slipway.pipeline.report.artifacts import first_json, folders, read_bytes, read_json
-from slipway.pipeline.report.drift import Drift, drifts
 from slipway.pipeline.report.feature_histograms import Feature, InSplit, features
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import Finding, RunRecord, Verdict
@@ -64,6 +65,18 @@ class Quarantine:
     unlabelled: int
     reasons: Mapping[str, int]
     samples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The distance between a column's distributions in two sets of rows.
+
+    Attributes:
+        value: 0 (the same distribution) to 1.
+    """
+
+    measure: str
+    value: float
 
 
 @dataclass(frozen=True)
@@ -124,7 +137,7 @@ def data(record: RunRecord) -> Data | None:
         },
         reference=earlier[REFERENCE].rows if earlier else None,
         features=tuple(made[:_SHOWN_FEATURES]),
-        drifts=drifts(own[_TRAIN], then) if then and _TRAIN in own else {},
+        drifts=_drifts(own[_TRAIN], then) if then and _TRAIN in own else {},
         left_out=max(len(made) - _SHOWN_FEATURES, 0),
         gates=gates,
         quarantine=quarantine,
@@ -189,3 +202,28 @@ def _read_reference(record: RunRecord) -> tuple[bytes, int | None]:
 
 def _datasets(content: bytes) -> Any:
     return statistics_pb2.DatasetFeatureStatisticsList.FromString(content).datasets
+
+
+def _drifts(now: bytes, then: bytes) -> dict[str, Drift]:
+    """Return the distance of each column that has values in both sets.
+
+    Args:
+        now: the statistics of one split: the content of `FeatureStats.pb`.
+        then: the statistics of the reference, likewise.
+    """
+    before = split_statistics(then).features
+    found = {
+        name: _drift(feature, before[name])
+        for name, feature in split_statistics(now).features.items()
+        if name in before
+    }
+    return {name: drift for name, drift in found.items() if drift is not None}
+
+
+def _drift(now: FeatureStatistics, then: FeatureStatistics) -> Drift | None:
+    if now.is_number and then.is_number and now.distribution and then.distribution:
+        return Drift("Jensen-Shannon", jensen_shannon(now.distribution, then.distribution)[0])
+    if now.counts and then.counts:
+        sums = now.counted, then.counted
+        return Drift("L-infinity", l_infinity(now.counts, then.counts, sums)[0])
+    return None

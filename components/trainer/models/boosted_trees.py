@@ -17,7 +17,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import in_the_middle, laid_out, words_of
 from slipway.components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
 from slipway.components.trainer.boosting.layer import TextScores, Trees
-from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
+from slipway.components.trainer.boosting.matrix import merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
 from slipway.components.trainer.custom_fit import Rows
 from slipway.components.trainer.features import Feature

@@ -11,6 +11,7 @@ from slipway.components.model_gate.answer_rules import (
     fit_checks,
     measured_checks,
     probability_checks,
+    quantile_checks,
 )
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.trivial_scores import LabelStatistics
@@ -192,3 +193,21 @@ def test_errors_of_a_vector_fit_one_output_for_each_of_its_numbers():
     )
     several = Measured({}, {}, None, labels_of_outputs={"a": replace(one, entries=2.0), "b": one})
     assert [several.entries_of(f"{name}mean_squared_error") for name in ("a/", "b/", "")] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["quantile_crossing", "cost/quantile_crossing"])
+def test_quantiles_that_cross_are_reported_and_stop_nothing(name):
+    assert quantile_checks(["pinball_loss", name], Measured({name: 0.02, "pinball_loss": 3.0}, {}, None)) == [
+        Check(
+            metric=name,
+            slice="overall",
+            required="0: no lower quantile above a higher one",
+            got=0.02,
+            baseline=None,
+            passed=False,
+            stops=False,
+            note="slipway.components.trainer.models.quantiles.rising makes answers that cannot cross",
+        )
+    ]
+    assert quantile_checks([name], Measured({name: 0.0}, {}, None)) == []
+    assert quantile_checks([name], Measured({}, {}, None)) == []

@@ -16,8 +16,7 @@ from rows_for_trees import (
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import in_the_middle, laid_out
 from slipway.components.trainer.boosting.growing import grow, scores_of
-from slipway.components.trainer.boosting.matrix import Columns
-from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
+from slipway.components.trainer.boosting.matrix import Columns, merge_rounding_duplicates
 from slipway.components.trainer.custom_fit import Rows
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models import boosted_trees

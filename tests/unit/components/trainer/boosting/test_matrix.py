@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
+from slipway.components.trainer.boosting.matrix import merge_rounding_duplicates
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
