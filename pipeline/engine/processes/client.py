@@ -19,22 +19,7 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
-from slipway.pipeline.engine.processes.messages import (
-    Answer,
-    Channel,
-    Compile,
-    Compiled,
-    FindPublished,
-    Published,
-    Refused,
-    Request,
-    Reuse,
-    Reused,
-    Settle,
-    Settled,
-    Signal,
-    StartAhead,
-)
+from slipway.pipeline.engine.processes import messages
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.errors import PipelineError, UsageError
@@ -102,7 +87,7 @@ class ForkServerClient:
     ) -> None:
         self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
-        self._channel = Channel(ours)
+        self._channel = messages.Channel(ours)
         self._log = run_folder / "logs" / "engine.log"
         self._has_nodes = False
         self._stopped_since: float | None = None
@@ -161,19 +146,19 @@ class ForkServerClient:
 
     def signal(self, node_id: str, signum: int) -> None:
         """As `Launcher.signal`."""
-        self._send(Signal(node_id, signum))
+        self._send(messages.Signal(node_id, signum))
 
     def receive(self, timeout_s: float) -> list[Started | Exited]:
         """As `Launcher.receive`; a server that was stopped for too long counts as gone."""
         return [each for each in self._receive(timeout_s) if isinstance(each, (Started, Exited))]
 
-    def _send(self, request: Request) -> None:
+    def _send(self, request: messages.Request) -> None:
         try:
             self._channel.send(request)
         except BrokenPipeError as error:
             raise self._gone() from error
 
-    def _receive(self, timeout_s: float) -> list[Answer]:
+    def _receive(self, timeout_s: float) -> list[messages.Answer]:
         self._refuse_stopped()
         readable, _, _ = select.select([self._channel], [], [], timeout_s)
         answers = list(self._channel.receive()) if readable else []
@@ -201,7 +186,7 @@ class ForkServerClient:
         Raises:
             LauncherLostError: the server is gone.
         """
-        self._send(StartAhead(script.path, dict(script.variables)))
+        self._send(messages.StartAhead(script.path, dict(script.variables)))
 
     def compile(self, order: Order, *, tick: Callable[[], None]) -> Graph:
         """Have the server build and compile the pipeline; see `begin_compiling` and `compiled`."""
@@ -214,7 +199,7 @@ class ForkServerClient:
         Raises:
             LauncherLostError: the server is gone.
         """
-        self._send(Compile(order))
+        self._send(messages.Compile(order))
 
     def compiled(self, *, tick: Callable[[], None]) -> Graph:
         """Wait for the pipeline that the server compiles, and return its graph.
@@ -226,7 +211,7 @@ class ForkServerClient:
             UsageError: there is no such pipeline, or it cannot be run here.
             RefusedError: the pipeline's own code raised; the message is from that code.
         """
-        return self._wait_for(Compiled, tick).graph
+        return self._wait_for(messages.Compiled, tick).graph
 
     def settle(self, runs: str, *, tick: Callable[[], None]) -> None:
         """Prepare the metadata store for the run; see `store_upkeep.settle`.
@@ -235,7 +220,7 @@ class ForkServerClient:
             UsageError: the store cannot be used with the files in the pipeline's folder.
             PipelineError: the store itself failed, e.g. because of a full disk.
         """
-        self._of_store(Settle(runs), Settled, tick)
+        self._of_store(messages.Settle(runs), messages.Settled, tick)
 
     def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, NodeOutputs]:
         """Register cached executions as this run's, and return their results by node id; see `launch.reuse`.
@@ -243,7 +228,7 @@ class ForkServerClient:
         Raises:
             UsageError, PipelineError: as `settle`.
         """
-        return self._of_store(Reuse(dict(sources)), Reused, tick).results if sources else {}
+        return self._of_store(messages.Reuse(dict(sources)), messages.Reused, tick).results if sources else {}
 
     def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, NodeOutputs]:
         """Return the results that nodes published under those run ids; see `launch.published`.
@@ -251,9 +236,11 @@ class ForkServerClient:
         Raises:
             UsageError, PipelineError: as `settle`.
         """
-        return self._of_store(FindPublished(list(run_ids)), Published, tick).results
+        return self._of_store(messages.FindPublished(list(run_ids)), messages.Published, tick).results
 
-    def _of_store(self, request: Request, wanted: type[_Wanted], tick: Callable[[], None]) -> _Wanted:
+    def _of_store(
+        self, request: messages.Request, wanted: type[_Wanted], tick: Callable[[], None]
+    ) -> _Wanted:
         self._send(request)
         try:
             return self._wait_for(wanted, tick)
@@ -265,7 +252,7 @@ class ForkServerClient:
         while time.monotonic() < until:
             # Nothing else is in progress: nodes start only after these requests are answered.
             for answer in self._receive(_TICK_S):
-                if isinstance(answer, Refused):
+                if isinstance(answer, messages.Refused):
                     where = f"{answer.where}: " if answer.where else ""
                     if answer.is_ours:
                         raise UsageError(f"{where}{answer.message}", hint=answer.hint)

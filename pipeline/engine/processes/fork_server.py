@@ -28,22 +28,7 @@ from slipway.components.isolated_script import IsolatedScript
 from slipway.components.large_imports import large_imports
 from slipway.pipeline.engine.failure import Cause, describe_exception, failed
 from slipway.pipeline.engine.launcher import Exited, Start, Started
-from slipway.pipeline.engine.processes.messages import (
-    Answer,
-    Channel,
-    Compile,
-    Compiled,
-    FindPublished,
-    Published,
-    Refused,
-    Request,
-    Reuse,
-    Reused,
-    Settle,
-    Settled,
-    Signal,
-    StartAhead,
-)
+from slipway.pipeline.engine.processes import messages
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.node_process import NodeProcess
 from slipway.pipeline.engine.processes.os_processes import (
@@ -70,7 +55,7 @@ class ForkServer:
 
     node_process = NodeProcess
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: messages.Channel) -> None:
         self._channel = channel
         self._compiled: Any = None
         self._nodes: dict[int, NodeProcess] = {}
@@ -109,18 +94,18 @@ class ForkServer:
             return 0
         return _LOOK_S if self._ending else None
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: messages.Request) -> None:
         match request:
-            case StartAhead(path, variables):
+            case messages.StartAhead(path, variables):
                 with contextlib.suppress(OSError):  # the node tries again itself and reports the error
                     self._forks.scripts.start(path, IsolatedScript(path, variables).environment)
-            case Compile(order):
+            case messages.Compile(order):
                 self._compile(order)
-            case Settle() | Reuse() | FindPublished():
+            case messages.Settle() | messages.Reuse() | messages.FindPublished():
                 self._ask_store(request)
             case Start():
                 self._start(request)
-            case Signal(node, signum):
+            case messages.Signal(node, signum):
                 self._signal(node, signum)
 
     def _compile(self, order: Order) -> None:
@@ -133,7 +118,7 @@ class ForkServer:
             self._refuse(error)
             return
         self._to_import = self._compiled.executor_modules()
-        self._tell(Compiled(self._compiled.graph))
+        self._tell(messages.Compiled(self._compiled.graph))
 
     def load(self, order: Order) -> Any:
         """Compile the order. The result has `graph` and `executor_modules()`; `node_process` receives it."""
@@ -167,9 +152,9 @@ class ForkServer:
         traceback.print_exc()
         cause = describe_exception(error, root=Path.cwd())
         is_ours = isinstance(error, SlipwayError)
-        self._tell(Refused(is_ours, cause["message"], cause["hint"], cause["where"]))
+        self._tell(messages.Refused(is_ours, cause["message"], cause["hint"], cause["where"]))
 
-    def _ask_store(self, request: Settle | Reuse | FindPublished) -> None:
+    def _ask_store(self, request: messages.StoreRequest) -> None:
         try:
             answer = self.from_store(request)
         except Exception as error:  # an error of the store: a full disk, a damaged file
@@ -177,18 +162,18 @@ class ForkServer:
             return
         self._tell(answer)
 
-    def from_store(self, request: Settle | Reuse | FindPublished) -> Settled | Reused | Published:
+    def from_store(self, request: messages.StoreRequest) -> messages.Answer:
         """Carry out a request to the metadata store and return the answer."""
         from slipway.pipeline.engine.tfx import launch, store_upkeep
 
         match request:
-            case Settle(runs):
+            case messages.Settle(runs):
                 store_upkeep.settle(self._compiled, runs=runs)
-                return Settled()
-            case Reuse(sources):
-                return Reused(launch.reuse(self._compiled, sources))
-            case FindPublished(run_ids):
-                return Published(launch.published(self._compiled, run_ids))
+                return messages.Settled()
+            case messages.Reuse(sources):
+                return messages.Reused(launch.reuse(self._compiled, sources))
+            case messages.FindPublished(run_ids):
+                return messages.Published(launch.published(self._compiled, run_ids))
 
     def _start(self, start: Start) -> None:
         sys.stdout.flush()
@@ -263,7 +248,7 @@ class ForkServer:
                 ):
                     os.kill(pid, signal.SIGKILL)
 
-    def _tell(self, answer: Answer) -> None:
+    def _tell(self, answer: messages.Answer) -> None:
         with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() notices and ends
             self._channel.send(answer)
 
@@ -286,7 +271,7 @@ def main(arguments: Sequence[str], server: type[ForkServer] = ForkServer) -> Non
     # A user's module may parse them when it is imported, and TFX gives them to executors as extra flags.
     del sys.argv[1:]
     die_with_parent(signal.SIGTERM, parent=parent)
-    channel = Channel(socket.socket(fileno=endpoint))
+    channel = messages.Channel(socket.socket(fileno=endpoint))
     # Keras 3 throughout; TensorFlow Transform would otherwise choose Keras 2 for the whole process.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
     share_gpus()

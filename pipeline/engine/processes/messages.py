@@ -101,7 +101,8 @@ class Signal:
     signum: int
 
 
-Request = StartAhead | Compile | Settle | Reuse | FindPublished | Start | Signal
+StoreRequest = Settle | Reuse | FindPublished
+Request = StartAhead | Compile | StoreRequest | Start | Signal
 Answer = Compiled | Settled | Reused | Published | Refused | Started | Exited
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Answer))}
 
