@@ -22,18 +22,15 @@ from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.commands import options as o
-from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
+from slipway.pipeline.commands.command_line import CommandLine, Profile, Sets, Workload, call
 from slipway.pipeline.commands.run import request
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.config.cloud_services import Service
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from slipway.pipeline.terminal.printable import printable
 
-app = typer.Typer(
-    add_completion=True,
+app = CommandLine(
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     help="Take TFX pipelines to Vertex AI Pipelines (now Agent Platform Pipelines) and Kubeflow, and "
     "rehearse them on this machine first.",
     epilog="Exit codes: 0 done; 1 a task failed; 2 wrong usage or workload file; 3 a gate stopped it; "
@@ -66,7 +63,6 @@ def compile_command(
             help="Service that takes the file; by default as cloud.service says.", show_default=False
         ),
     ] = None,
-    verbose: Verbose = False,
 ) -> None:
     """Compile a job for Vertex AI Pipelines (JSON), or a pipeline for Kubeflow (YAML)."""
     chosen = _chosen(workload, [*(sets or ()), *([f"cloud.service={service}"] if service else ())], profile)
@@ -110,7 +106,6 @@ def rehearse(
     beam: o.Beam = None,
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
-    verbose: Verbose = False,
 ) -> None:
     """Run the compiled job on this machine, task by task, as the service would."""
     asked = request(
@@ -148,7 +143,6 @@ def submit_command(
     output: Output = DEFAULT_OUTPUT,
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
-    verbose: Verbose = False,
 ) -> None:
     """Start a run on Vertex AI Pipelines or Kubeflow, and print the link to it."""
     chosen = _chosen(workload, sets, profile, **o.overrides(accept_data, bless))
@@ -162,7 +156,6 @@ def follow_command(
     sets: Sets = None,
     profile: Profile = None,
     output: Output = DEFAULT_OUTPUT,
-    verbose: Verbose = False,
 ) -> None:
     """Show a submitted run, as `submit --wait` does."""
     raise typer.Exit(submit.follow_run(run, replace(_chosen(workload, sets, profile), output=output)))
@@ -174,7 +167,6 @@ def cancel_command(
     workload: Workload = DEFAULT_WORKLOAD,
     sets: Sets = None,
     profile: Profile = None,
-    verbose: Verbose = False,
 ) -> None:
     """End a submitted run."""
     link = submit.cancel_run(run, _chosen(workload, sets, profile))
@@ -188,16 +180,14 @@ def baseline_command(
     profile: Profile = None,
     clear: o.Clear = False,
     reason: o.Reason = "",
-    verbose: Verbose = False,
 ) -> None:
     """Show which blessed model the next cloud run is compared with, or clear it."""
     for line in baseline.baseline(_chosen(workload, sets, profile), clear=clear, reason=reason):
         sys.stdout.write(f"{printable(line)}\n")
 
 
-schedules = typer.Typer(
+schedules = CommandLine(
     no_args_is_help=True,
-    rich_markup_mode=None,
     help="Scheduled runs, as cloud.schedule of the workload says, and runs over a range of spans.",
 )
 app.add_typer(schedules, name="schedule")
@@ -214,7 +204,6 @@ def create_command(
     sets: Sets = None,
     profile: Profile = None,
     name: Name = None,
-    verbose: Verbose = False,
 ) -> None:
     """Create a schedule that runs the workload."""
     _said("created", schedule.create(_chosen(workload, sets, profile, name)))
@@ -225,7 +214,6 @@ def list_command(
     workload: Workload = DEFAULT_WORKLOAD,
     sets: Sets = None,
     profile: Profile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Show the schedules that the service has."""
     for line in schedule.listed(_chosen(workload, sets, profile)):
@@ -238,7 +226,6 @@ def pause_command(
     sets: Sets = None,
     profile: Profile = None,
     name: Name = None,
-    verbose: Verbose = False,
 ) -> None:
     """Keep a schedule from starting runs; runs in progress continue."""
     _said("paused", schedule.pause(_chosen(workload, sets, profile, name)))
@@ -256,7 +243,6 @@ def resume_command(
             help="Make up for missed runs; by default as cloud.schedule.catch_up says.", show_default=False
         ),
     ] = None,
-    verbose: Verbose = False,
 ) -> None:
     """Let a paused schedule start runs again."""
     chosen = _chosen(workload, sets, profile, name)
@@ -269,7 +255,6 @@ def delete_command(
     sets: Sets = None,
     profile: Profile = None,
     name: Name = None,
-    verbose: Verbose = False,
 ) -> None:
     """Remove a schedule; its runs stay."""
     _said("deleted", schedule.delete(_chosen(workload, sets, profile, name)))
@@ -281,7 +266,6 @@ def run_now_command(
     sets: Sets = None,
     profile: Profile = None,
     name: Name = None,
-    verbose: Verbose = False,
 ) -> None:
     """Start a run of a schedule now, and print the link to it."""
     sys.stdout.write(f"{schedule.run_now(_chosen(workload, sets, profile, name))}\n")
@@ -298,7 +282,6 @@ def back_fill_command(
     output: Output = DEFAULT_OUTPUT,
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
-    verbose: Verbose = False,
 ) -> None:
     """Run the workload for each span of a range that was not run yet."""
     chosen = _chosen(workload, sets, profile, name, **o.overrides(accept_data, bless))
@@ -317,7 +300,6 @@ def airflow_command(
         Path,
         typer.Option(help="Folder for all output there.", show_default="output in the project"),
     ] = DEFAULT_OUTPUT,
-    verbose: Verbose = False,
 ) -> None:
     """Write the workload as an Airflow DAG, one task for each node."""
     place = Place(str(project.absolute()), str(python.absolute()), str(output.absolute()))

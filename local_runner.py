@@ -17,7 +17,7 @@ import typer
 from slipway.components.finite_json import json_text
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.commands import options as o
-from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
+from slipway.pipeline.commands.command_line import CommandLine, Profile, Sets, Workload, call
 from slipway.pipeline.errors import DataSourceError, PipelineError, raised_as
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
@@ -26,11 +26,7 @@ from slipway.pipeline.terminal.printable import printable, say
 if TYPE_CHECKING:
     from slipway.pipeline.config import WorkloadConfig
 
-app = typer.Typer(
-    add_completion=True,
-    no_args_is_help=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+app = CommandLine(
     help="Run TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
     epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it; "
     "130 interrupted.",
@@ -62,7 +58,6 @@ def run(
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
     profile_steps: o.ProfileSteps = None,
-    verbose: Verbose = False,
 ) -> None:
     """Run the pipeline, with live progress."""
     from slipway.pipeline.commands import run as running
@@ -99,7 +94,6 @@ def plan(
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Show what would run and why. Nothing is executed."""
     from slipway.pipeline.commands import run as running
@@ -125,7 +119,6 @@ def resume(
     run: o.Run = None,
     output: o.Output = DEFAULT_OUTPUT,
     jobs: o.Jobs = None,
-    verbose: Verbose = False,
 ) -> None:
     """Continue a failed, interrupted or killed run from the first node that did not complete."""
     from slipway.pipeline.commands import run as running
@@ -137,7 +130,6 @@ def resume(
 def warm(
     minutes: o.IdleMinutes = 15,
     end: o.EndWarm = False,
-    verbose: Verbose = False,
 ) -> None:
     """Keep a process that has imported TFX: the next runs start some seconds sooner."""
     from slipway.pipeline.commands import warm as warming
@@ -145,7 +137,7 @@ def warm(
     print(warming.end() if end else warming.begin(minutes))
 
 
-step = typer.Typer(
+step = CommandLine(
     no_args_is_help=True,
     help="Run a pipeline step by step from another program, such as Airflow.",
 )
@@ -163,7 +155,6 @@ def step_begin(
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
     airflow: o.Airflow = "",
-    verbose: Verbose = False,
 ) -> None:
     """Create and plan a run, and print its id. Cached nodes are done at once."""
     from slipway.pipeline.commands import run as running
@@ -187,7 +178,6 @@ def step_node(
     run: o.StepRun,
     node: o.StepNode,
     output: o.Output = DEFAULT_OUTPUT,
-    verbose: Verbose = False,
 ) -> None:
     """Run one node of a run once; the nodes it depends on must be done."""
     from slipway.pipeline.commands import run as running
@@ -196,7 +186,7 @@ def step_node(
 
 
 @step.command("finish")
-def step_finish(run: o.StepRun, output: o.Output = DEFAULT_OUTPUT, verbose: Verbose = False) -> None:
+def step_finish(run: o.StepRun, output: o.Output = DEFAULT_OUTPUT) -> None:
     """Close a run and say what it achieved."""
     from slipway.pipeline.commands import run as running
 
@@ -210,7 +200,6 @@ def runs(
     since: o.Since = None,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """List the runs, the newest first; with a workload, --by or --since, compare them."""
     from slipway.pipeline.commands import show as showing
@@ -231,9 +220,7 @@ def runs(
 
 
 @app.command()
-def show(
-    run: o.Run = None, output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False
-) -> None:
+def show(run: o.Run = None, output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False) -> None:
     """Show one run: nodes, times, metrics, blessing, pushed version."""
     from slipway.pipeline.commands import show as showing
 
@@ -246,7 +233,6 @@ def accept_schema(
     run: o.Run = None,
     yes: o.Yes = False,
     output: o.Output = DEFAULT_OUTPUT,
-    verbose: Verbose = False,
 ) -> None:
     """Show the schema edits that a run's data gate proposed, and apply them if you agree."""
     from slipway.pipeline.commands import accept_schema as schema_edits
@@ -265,7 +251,6 @@ def report(
     to: o.PageFile = None,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Write a run as one HTML page that opens from disk, and print its path."""
     from slipway.pipeline.commands import report as pages
@@ -282,7 +267,6 @@ def diff(
     to: o.DifferenceFile = None,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Show what changed from one run to another: settings, code, data, metrics, times."""
     from slipway.pipeline.commands import compare_runs
@@ -315,7 +299,6 @@ def sweep(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Try many settings, as runs that share every cached node, and say which was best. Pushes nothing."""
     from slipway.pipeline.commands.end_listeners import hand_to_trackers, leave_to_trackers, write_page
@@ -352,7 +335,6 @@ def baseline(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Show which blessed model the next one is compared with, or change it."""
     from slipway.pipeline.commands import baseline as baselines
@@ -367,7 +349,6 @@ def gc(
     keep: o.Keep = DEFAULT_KEEP,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Remove old runs, records and logs too, and artifacts that no kept run, version or baseline needs."""
     from slipway.pipeline.commands.gc.collect import collect
@@ -378,7 +359,7 @@ def gc(
 
 
 @app.command()
-def track(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False) -> None:
+def track(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False) -> None:
     """Send trackers the runs they missed, and say which are still waiting."""
     from slipway.pipeline.commands.track import track as send
 
@@ -392,7 +373,6 @@ def doctor(
     deep: o.Deep = False,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Check this machine: accelerators, interpreters, versions, credentials, programs."""
     from slipway.pipeline.commands.doctor import examine
@@ -415,7 +395,6 @@ def preflight(
     profile: Profile = None,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Compile the training step for TPUs without one: does it fit, what limits it, what does it cost."""
     from slipway.pipeline.commands import preflight as tpu_preflight
@@ -443,7 +422,6 @@ def versions(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
     from slipway.pipeline.commands import versions as pushed
@@ -462,7 +440,6 @@ def rollback(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Publish an earlier version again as the newest; servers pick it up by themselves."""
     from slipway.pipeline.commands import versions as pushed
@@ -479,7 +456,6 @@ def verify(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Check pushed versions, byte by byte, against manifests and signatures. Exit code 1: one differs."""
     from slipway.pipeline.commands.verify import verified_text, verify_all
@@ -501,7 +477,6 @@ def predict(
     profile: Profile = None,
     beam: o.Beam = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Predict rows from files with a pushed version; write one line of JSON per row."""
     from slipway.pipeline.commands.predict import predict as predict_rows
@@ -529,7 +504,6 @@ def serve(
     verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
-    verbose: Verbose = False,
 ) -> None:
     """Serve the newest version at TF Serving's REST paths, to try it out. Not for production."""
     from slipway.pipeline.commands.serve import serve as serve_versions
@@ -556,7 +530,6 @@ def watch(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Say whether requests to a version have drifted from its training data. Exit code 3: yes."""
     from slipway.pipeline.commands.watch import late_labels
@@ -581,7 +554,6 @@ def compare_versions(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
-    verbose: Verbose = False,
 ) -> None:
     """Have two versions answer the same logged requests. Exit code 3: by --labels the second is worse."""
     from slipway.pipeline.commands.compare_versions import chosen, compare
@@ -612,7 +584,6 @@ def new(
     keep: o.KeepColumns = None,
     weight: o.WeightColumn = None,
     null_value: o.NullValues = None,
-    verbose: Verbose = False,
 ) -> None:
     """Create a workload from rows or images: schema, preprocessing, model and test, as code that you own."""
     from slipway.pipeline.commands import warm as warming

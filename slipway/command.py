@@ -36,6 +36,7 @@ def _app(words: list[str]) -> "Typer":
     import typer
 
     from slipway.local_runner import app
+    from slipway.pipeline.commands.command_line import CommandLine
 
     @app.command()
     def init(
@@ -57,6 +58,6 @@ def _app(words: list[str]) -> "Typer":
     if words[:1] == ["cloud"] or "_SLIPWAY_COMPLETE" in os.environ:
         from slipway.cloud_runner import app as cloud
     else:  # only named in the help: its imports take a third of a second
-        cloud = typer.Typer()
+        cloud = CommandLine()
     app.add_typer(cloud, name="cloud", help="Run on Vertex AI, Kubeflow or Airflow, or rehearse that here.")
     return app

@@ -1,11 +1,13 @@
 """Shared parts of both command lines: common options, and the reporting of errors."""
 
+import functools
+import inspect
 import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.exceptions import TyperException
@@ -46,20 +48,41 @@ Profile = Annotated[
     typer.Option(help="Profile of the workload to apply over the file.", autocompletion=complete_profile),
 ]
 _SUGGESTION = re.compile(r"Did you mean (.*)\?")
+_VERBOSE = inspect.Parameter(
+    "verbose",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, typer.Option("--verbose", help="Show the traceback of an error.")],
+)
 _verbose = False
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _be_verbose(value: bool) -> None:
-    global _verbose
-    _verbose = _verbose or value
+class CommandLine(typer.Typer):
+    """A program or a group of its commands. Each command also has the option --verbose."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(pretty_exceptions_enable=False, rich_markup_mode=None, **settings)
 
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error."
-    ),
-]
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[_Command], _Command]:
+        """As `typer.Typer.command`."""
+        register = super().command(name, **settings)
+
+        def add(command: _Command) -> _Command:
+            @functools.wraps(command)
+            def called(*, verbose: bool, **given: Any) -> Any:
+                global _verbose
+                _verbose = verbose
+                return command(**given)
+
+            own = inspect.signature(command)
+            called.__signature__ = own.replace(  # type: ignore[attr-defined]  # which typer reads
+                parameters=[*own.parameters.values(), _VERBOSE]
+            )
+            register(called)
+            return command
+
+        return add
 
 
 def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoReturn:
