@@ -1,6 +1,7 @@
 """Reads stored JSON back into the types it was written from, or rejects it with an explanation."""
 
 import contextlib
+import itertools
 import json
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -151,9 +152,13 @@ def _reader(kind: Any) -> _Reader:
     if kind in (Any, object):
         return _as_it_is
     if is_dataclass(kind):
-        return _dataclass_reader(kind)
+        from_document = getattr(kind, "from_document", _as_it_is)
+        fields_of = _mapping_reader(kind, _field_readers(kind), needed=_needed(kind))
+        made = cast(Callable[..., Any], kind)
+        return lambda value: made(**fields_of(from_document(value) if isinstance(value, dict) else value))
     if is_typeddict(kind):
-        return _keys_reader(kind)
+        needed = sorted(kind.__required_keys__)
+        return _mapping_reader(kind, _field_readers(kind), needed=needed, others=_as_it_is)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Annotated, NotRequired):
         return _reader(arguments[-1])
@@ -161,12 +166,12 @@ def _reader(kind: Any) -> _Reader:
         return _union_reader(kind, arguments)
     if origin is Literal:
         return _plain_reader(kind, lambda value: isinstance(value, str) and value in arguments)
-    if origin is tuple and Ellipsis not in arguments:
-        return _tuple_reader(kind, arguments)
     if origin in (list, tuple):
-        return _list_reader(kind, origin, _reader(arguments[0]))
+        each = [_reader(argument) for argument in arguments if argument is not Ellipsis]
+        has_length = origin is tuple and Ellipsis not in arguments
+        return _list_reader(kind, origin, each, has_length=has_length)
     if origin in (dict, Mapping):
-        return _mapping_reader(kind, _reader(arguments[1]))
+        return _mapping_reader(kind, {}, others=_reader(arguments[1]))
     if kind is Path:
         text = _reader(str)
         return lambda value: Path(text(value))
@@ -188,91 +193,58 @@ def _plain_reader(kind: Any, fits: Callable[[Any], bool]) -> _Reader:
     return read
 
 
-def _dataclass_reader(kind: Any) -> _Reader:
-    readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
-    needed = _needed(kind)
-    from_document = getattr(kind, "from_document", _as_it_is)
-
-    def read(value: Any) -> Any:
-        if isinstance(value, dict):
-            value = from_document(value)
-        return kind(**_items(kind, value, readers, needed, keeps_others=False))
-
-    return read
+def _field_readers(kind: Any) -> dict[str, _Reader]:
+    return {name: _reader(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
 
 
 def _needed(kind: Any) -> list[str]:
     return [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
 
 
-def _keys_reader(kind: Any) -> _Reader:
-    readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
-    needed = sorted(kind.__required_keys__)
+def _mapping_reader(
+    kind: Any, readers: Mapping[str, _Reader], *, needed: Sequence[str] = (), others: _Reader | None = None
+) -> _Reader:
+    """Return a reader for mappings.
 
-    def read(value: Any) -> Any:
-        return _items(kind, value, readers, needed, keeps_others=True)
+    Args:
+        readers: by key.
+        others: for keys that are not in `readers`; None: these are left out.
+    """
 
-    return read
-
-
-def _items(
-    kind: Any, value: Any, readers: Mapping[str, _Reader], needed: Sequence[str], *, keeps_others: bool
-) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise _misfit(kind, value)
-    for name in needed:
-        if name not in value:
-            raise _MisfitError("is missing", name)
-    found = {}
-    for name, each in value.items():
-        reader = readers.get(name)
-        if reader is not None:
-            try:
-                found[name] = reader(each)
-            except _MisfitError as error:
-                raise error.inside(name) from None
-        elif keeps_others:
-            found[name] = each
-    return found
-
-
-def _mapping_reader(kind: Any, reader: _Reader) -> _Reader:
-    def read(value: Any) -> Any:
+    def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise _misfit(kind, value)
-        if reader is _as_it_is:
-            return value
-        return _items(kind, value, dict.fromkeys(value, reader), (), keeps_others=False)
+        for name in needed:
+            if name not in value:
+                raise _MisfitError("is missing", name)
+        found = {}
+        for name, each in value.items():
+            reader = readers.get(name, others)
+            if reader is not None:
+                try:
+                    found[name] = reader(each)
+                except _MisfitError as error:
+                    raise error.inside(name) from None
+        return found
 
     return read
 
 
-def _list_reader(kind: Any, make: Callable[[list[Any]], Any], reader: _Reader) -> _Reader:
+def _list_reader(
+    kind: Any, make: Callable[[list[Any]], Any], readers: Sequence[_Reader], *, has_length: bool
+) -> _Reader:
     def read(value: Any) -> Any:
-        if not isinstance(value, (list, tuple)):
+        if not isinstance(value, (list, tuple)) or (has_length and len(value) != len(readers)):
             raise _misfit(kind, value)
-        return make([_item(reader, each, place) for place, each in enumerate(value)])
+        found = []
+        for place, (each, reader) in enumerate(zip(value, itertools.cycle(readers), strict=False)):
+            try:
+                found.append(reader(each))
+            except _MisfitError as error:
+                raise error.inside(f"[{place}]") from None
+        return make(found)
 
     return read
-
-
-def _tuple_reader(kind: Any, kinds: Sequence[Any]) -> _Reader:
-    readers = [_reader(each) for each in kinds]
-
-    def read(value: Any) -> Any:
-        if not isinstance(value, (list, tuple)) or len(value) != len(readers):
-            raise _misfit(kind, value)
-        pairs = enumerate(zip(readers, value, strict=True))
-        return tuple(_item(reader, each, place) for place, (reader, each) in pairs)
-
-    return read
-
-
-def _item(reader: _Reader, value: Any, place: int) -> Any:
-    try:
-        return reader(value)
-    except _MisfitError as error:
-        raise error.inside(f"[{place}]") from None
 
 
 def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
@@ -305,7 +277,3 @@ def _named(kind: Any) -> str:
     names |= {list: "a list", tuple: "a list"}
     is_mapping = base in (dict, Mapping) or is_dataclass(base) or is_typeddict(base)
     return names.get(base, "a mapping" if is_mapping else str(kind))
-
-
-def _hints(kind: Any) -> dict[str, object]:
-    return get_type_hints(kind, include_extras=True)
