@@ -25,16 +25,17 @@ def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Pat
     try:
         yield partial
         if survives_power_loss:
-            _sync(partial)
+            sync(partial)
         partial.replace(path)
         if survives_power_loss:
-            _sync(path.parent)  # the new name
+            sync(path.parent)  # the new name
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Write a file's content to disk, or the names in a folder without the content of its files."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

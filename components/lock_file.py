@@ -11,7 +11,7 @@ from pathlib import Path
 WAIT_S = 10.0
 """How long to wait for a lock that a process of Slipway holds for a moment only; another program, such as
 `flock FOLDER COMMAND`, may hold it forever."""
-_LOOK_S = 0.002
+_LOOK_S, _LONGEST_LOOK_S = 0.002, 0.02  # the pause before looking again grows
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -61,20 +61,25 @@ def locked_folder(folder: Path, *, wait_s: float = 0.0) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def is_taken_in(wait_s: float, descriptor: int) -> bool:
+def is_taken_in(wait_s: float, descriptor: int, *, shared: bool = False) -> bool:
     """Take the lock of an open file or folder; return False if another process holds it all that time.
+
+    Args:
+        shared: whether others with a shared lock may hold it at the same time.
 
     Raises:
         OSError: the file system has no locks.
     """
-    until = time.monotonic() + wait_s
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    until, pause_s = time.monotonic() + wait_s, _LOOK_S
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= until:
                 return False
-            time.sleep(_LOOK_S)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_LOOK_S)
         else:
             return True
 

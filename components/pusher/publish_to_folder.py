@@ -7,17 +7,17 @@
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from slipway.components.atomic_file import sync
 from slipway.components.errors import ComponentError
+from slipway.components.lock_file import is_taken_in
 from slipway.components.pusher.manifest import (
     FileEntry,
     holds,
@@ -77,7 +77,7 @@ def publish(
             newest = _newest(base)
             if newest and _is_same(newest[1], model_folder, sizes, extras):
                 # The version's publisher may have been killed between the rename and this call.
-                _sync(base)
+                sync(base)
                 return Published(newest[0], str(base), was_there=True)
             version = next_version([newest[0]] if newest else [], base=str(base))
             _write(base / str(version), model_folder, folders, sizes, provenance, extras)
@@ -95,7 +95,7 @@ def remove_version(base: Path, version: int) -> None:
         # Renamed like a leftover: if this process dies here, the next publisher finishes the removal.
         with contextlib.suppress(FileNotFoundError):
             (base / str(version)).rename(base / f"{_STAGING}{secrets.token_hex(8)}")
-        _sync(base)
+        sync(base)
         _remove_leftovers(base)
 
 
@@ -129,15 +129,15 @@ def _write(
                 file.flush()
                 os.fsync(file.fileno())
         for name in reversed(folders):
-            _sync(staging / name)
-        _sync(staging)
+            sync(staging / name)
+        sync(staging)
         # A rename only replaces an empty folder; the version's name is new anyway.
         staging.rename(path)
     except BaseException:
         # The next publisher removes what cannot be removed now; report the first error.
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def _copy(source: Path, target: Path) -> FileEntry:
@@ -189,18 +189,11 @@ def _turn(base: Path) -> Iterator[None]:
     lock = base / ".lock"
     descriptor = os.open(lock, flags, 0o666)
     try:
-        until = time.monotonic() + LOCK_WAIT_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise ComponentError(
-                        f"{base} is held by another publisher (waited {LOCK_WAIT_S:.0f} s).",
-                        hint=f"end it; `fuser {lock}` names it",
-                    ) from None
-                time.sleep(0.02)
+        if not is_taken_in(LOCK_WAIT_S, descriptor):
+            raise ComponentError(
+                f"{base} is held by another publisher (waited {LOCK_WAIT_S:.0f} s).",
+                hint=f"end it; `fuser {lock}` names it",
+            )
         yield
     finally:
         os.close(descriptor)
@@ -210,16 +203,7 @@ def _make_folder(folder: Path) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:
-        _sync(path.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Write the names in a folder to disk; the content of its files is not synced."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(path.parent)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,11 @@
 """The command `accept-schema`: shows and applies the schema edits that a run's data gate proposed."""
 
 import difflib
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.components.atomic_file import whole_file
 from slipway.components.data_gate.finding import Edit
 from slipway.components.data_gate.schema import FeatureSchema
 from slipway.components.data_gate.schema_edits import apply_edits
@@ -85,24 +84,12 @@ def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
     try:
         if path.read_bytes() != proposal.before.encode():
             raise PipelineError(f"{path} was changed meanwhile; nothing is written.", hint="try again")
-        _write(path, proposal.after)
+        with whole_file(path, survives_power_loss=True) as partial:
+            partial.write_bytes(proposal.after.encode())
+            partial.chmod(path.stat().st_mode & 0o777)
     except OSError as error:
         raise PipelineError(f"{path} cannot be written: {error.strerror}; it is unchanged.") from error
     return True
-
-
-def _write(path: Path, text: str) -> None:
-    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(partial).chmod(path.stat().st_mode & 0o777)
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
 
 
 def _edits(record: RunRecord) -> Iterator[Edit]:

@@ -4,16 +4,15 @@ Also checks the SQLite metadata store in it.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from slipway.components.lock_file import is_taken_in
 from slipway.pipeline.errors import InUseError, UsageError
 
 # Time to wait for a store that another program is writing to; the default of Python's sqlite3.
@@ -113,19 +112,18 @@ def locked(
     try:
         try:
             usual_s = _STEP_WAIT_S if shared else _LOCK_WAIT_S
-            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-            _take(descriptor, kind, wait_s=usual_s if wait_s is None else wait_s)
-        except BlockingIOError:
-            owner, remedy = _owner(path)
-            raise InUseError(
-                f"{what or output} is in use by {owner}.",
-                hint=f"{remedy}, or choose another folder with --output",
-            ) from None
+            is_taken = is_taken_in(usual_s if wait_s is None else wait_s, descriptor, shared=shared)
         except OSError as error:  # e.g. a network file system without locks
             raise UsageError(
                 f"{output} cannot be locked: {error.strerror}.",
                 hint="choose a folder on a disk of this machine with --output",
             ) from error
+        if not is_taken:
+            owner, remedy = _owner(path)
+            raise InUseError(
+                f"{what or output} is in use by {owner}.",
+                hint=f"{remedy}, or choose another folder with --output",
+            )
         # The content only names the owner. Ignore a full disk: otherwise `gc` could not make room.
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, 0)
@@ -135,19 +133,6 @@ def locked(
         os.close(descriptor)
 
 
-def _take(descriptor: int, kind: int, *, wait_s: float) -> None:
-    until = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
 def is_locked(output: Path) -> bool:
     """Return True if an engine is at work in that folder."""
     try:
@@ -155,14 +140,11 @@ def is_locked(output: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not is_taken_in(0, descriptor, shared=True)
     except OSError:  # nothing can be locked here, so no engine is at work
         return False
     finally:
         os.close(descriptor)
-    return False
 
 
 def is_at_work(output: Path, run_id: str) -> bool:

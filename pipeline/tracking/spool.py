@@ -7,13 +7,13 @@ of the sending process.
 """
 
 import contextlib
-import fcntl
 import os
 import socket
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from slipway.components.lock_file import is_taken_in
 from slipway.pipeline.runs.record import write_json
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 
@@ -92,15 +92,12 @@ def alone(output: Path) -> Iterator[bool]:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     lock = os.open(output / FOLDER / ".lock", flags, 0o666)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
+        is_alone = is_taken_in(0, lock)
+        if is_alone:
             with contextlib.suppress(OSError):  # if the disk is full: the text is only for `who_sends`
                 os.ftruncate(lock, 0)
                 os.write(lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
-            yield True
+        yield is_alone
     finally:
         os.close(lock)
 

@@ -6,7 +6,6 @@ a run with other code or another environment does not find it, and imports TFX i
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import resource
@@ -23,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slipway.components.import_path import import_path
+from slipway.components.lock_file import WAIT_S, locked_folder
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children, is_stopped
 from slipway.pipeline.engine.processes.warm import WarmProcess, WarmServer, import_ahead
@@ -267,7 +267,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     imports, waits = Path(f"{name}{IMPORTS}"), Path(f"{name}{WAITS}")
     with socket.socket(socket.AF_UNIX) as listener:
-        with _alone(name.parent):
+        with locked_folder(name.parent, wait_s=WAIT_S):  # others hold it for as long as they bind
             if (there := _either(name)) is not None:  # another process was faster
                 with there:
                     return
@@ -286,17 +286,6 @@ def main() -> None:
             # The names stay until the end, so that nobody starts a second process before this one is gone.
             for address in (imports, waits):
                 address.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the exclusive right to begin a process in that folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _serve(listener: socket.socket, idle_s: float) -> None:

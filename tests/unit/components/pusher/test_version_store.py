@@ -43,7 +43,7 @@ def test_damaged_version_is_refused(pushed, base):
 def test_version_that_is_removed_leaves_nothing_behind(pushed, base, monkeypatch):
     (base / ".staging-dead").mkdir()
     synced = []
-    monkeypatch.setattr(publishing, "_sync", lambda folder: synced.append((folder, numbers())))
+    monkeypatch.setattr(publishing, "sync", lambda folder: synced.append((folder, numbers())))
 
     def numbers():
         return sorted(path.name for path in base.iterdir() if path.name.isdigit())

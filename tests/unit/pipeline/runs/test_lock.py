@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from slipway.components import lock_file
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs import lock
@@ -265,7 +266,7 @@ def test_step_waits_for_an_engine_to_end(owner, tmp_path, monkeypatch):
             owner.wait()
 
     # Of this module alone: threads of other tests sleep as well.
-    monkeypatch.setattr(lock, "time", SimpleNamespace(monotonic=time.monotonic, sleep=look_again))
+    monkeypatch.setattr(lock_file, "time", SimpleNamespace(monotonic=time.monotonic, sleep=look_again))
     with locked(tmp_path / "out", run_id="step", shared=True):
         assert looks == 20 * [True]
 
