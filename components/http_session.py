@@ -4,6 +4,8 @@
 is redirected to, such as the Hugging Face Hub's servers for downloads.
 """
 
+from collections.abc import Callable
+
 from requests import PreparedRequest, Response, Session
 from requests.utils import get_auth_from_url
 
@@ -20,6 +22,17 @@ class PlainSession(Session):
         before, after = response.request.url or "", prepared_request.url or ""
         if "Authorization" in prepared_request.headers and self.should_strip_auth(before, after):
             del prepared_request.headers["Authorization"]
+
+
+def sends(authorization: str | None) -> Callable[[PreparedRequest], PreparedRequest]:
+    """Return the `auth` of a request that sends this header, if there is one, and no other login."""
+
+    def authorize(request: PreparedRequest) -> PreparedRequest:
+        if authorization:
+            request.headers["Authorization"] = authorization
+        return request
+
+    return authorize
 
 
 def _login_in_address(request: PreparedRequest) -> PreparedRequest:

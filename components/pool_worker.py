@@ -1,6 +1,5 @@
 """A node's worker process: takes tasks from a connection, works on them, and ends with the connection."""
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from slipway.components.process_pool import ProgressMessage, ResultMessage, Task, Work
+from slipway.components.python_process import end_at_once
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,12 +33,5 @@ def _result_of(line: Connection, work: Work | None, task: Task) -> ResultMessage
         return ResultMessage(error=error, trace=traceback.format_exc())
 
 
-def end(code: int) -> None:
-    """End this process at once: the node waits for it, and Python would first tear down all modules."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
 if __name__ == "__main__":
-    end(main(sys.argv[1:]))
+    end_at_once(main(sys.argv[1:]))  # the node waits for it, and Python would tear down all modules

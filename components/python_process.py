@@ -13,7 +13,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, Protocol, TypedDict
+from typing import IO, NoReturn, Protocol, TypedDict
+
+from slipway.components.import_path import import_path
+from slipway.components.project import PROJECT_ROOT
 
 # The socket to the fork server; the engine sets it in the processes of its nodes.
 fork_channel: socket.socket | None = None
@@ -66,6 +69,37 @@ def start_module(
         errors="replace",
         env=dict(environment),
     )
+
+
+def start_in_background(
+    module: str, *arguments: str, variables: Mapping[str, str] | None = None, pass_fds: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start `python -m MODULE ARGUMENTS` without this process's streams; Ctrl-C and hang-ups do not reach it.
+
+    Args:
+        variables: environment variables beside this process's.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path, **(variables or {})},
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End this process without what Python does at its end; what was printed is still written."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # the reader is gone, the disk full, or it was closed
+            stream.flush()
+    os._exit(code)
 
 
 def ending(code: int) -> str:

@@ -18,7 +18,7 @@ from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.hub_address import MAIN, DataSet
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Response, Session
+    from requests import Response, Session
 
 HUB = "https://huggingface.co"
 RETRY_S = 300.0
@@ -118,12 +118,14 @@ def answered(data_set: DataSet, path: str, headers: Mapping[str, str] | None = N
     """
     from requests import RequestException
 
+    from slipway.components.http_session import sends
+
     hub, token = _endpoint(), _token()
     try:
         with _session().get(
             hub + path,
             headers={"Accept-Encoding": "identity", **(headers or {})},
-            auth=_bearer(token),
+            auth=sends(f"Bearer {token}" if token else None),
             timeout=_TIMEOUT_S,
             stream=True,
         ) as answer:
@@ -176,17 +178,6 @@ def _token() -> str:
             "HF_TOKEN is not a token: it holds blanks or letters that no header can", hint="copy it again"
         )
     return token
-
-
-def _bearer(token: str) -> "Callable[[PreparedRequest], PreparedRequest]":
-    """Return what sends the token, if there is one."""
-
-    def authorize(request: "PreparedRequest") -> "PreparedRequest":
-        if token:
-            request.headers["Authorization"] = f"Bearer {token}"
-        return request
-
-    return authorize
 
 
 def _session() -> "Session":

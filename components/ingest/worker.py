@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from slipway.components import pool_worker
+from slipway.components.python_process import end_at_once
 
 
 class _NoPandas:
@@ -28,4 +29,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    pool_worker.end(main(sys.argv[1:]))
+    end_at_once(main(sys.argv[1:]))

@@ -2,7 +2,6 @@
 
 import html
 import json
-import math
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,8 +64,7 @@ def message(record: RunRecord) -> dict[str, object]:
         "state": record.state,
         "exit_code": record.exit_code,
         "wall_s": record.wall_s,
-        # JSON has no NaN and no infinity: one of them would keep the message from being sent.
-        "metrics": {name: value if math.isfinite(value) else None for name, value in record.metrics.items()},
+        "metrics": finite(record.metrics),
         "pushed": record.pushed,
     }
 

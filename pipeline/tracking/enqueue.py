@@ -3,15 +3,11 @@
 Nothing slow is imported here, and nothing is waited for.
 """
 
-import os
-import subprocess
-import sys
 import threading
 from dataclasses import fields
 from pathlib import Path
 
-from slipway.components.import_path import import_path
-from slipway.pipeline.root import PROJECT_ROOT
+from slipway.components.python_process import start_in_background
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import KeptTrack
 from slipway.pipeline.tracking import spool
@@ -43,17 +39,7 @@ def start(output: Path) -> None:
     Raises:
         OSError: no process can be started.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "slipway.pipeline.tracking.sender", str(output)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={
-            **os.environ,
-            "PYTHONPATH": import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", "")),
-        },
-        start_new_session=True,  # so that Ctrl-C and the end of the terminal do not end it
-    )
+    process = start_in_background("slipway.pipeline.tracking.sender", str(output))
     # In a process that lives on, such as a notebook's, the child must not remain as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
 

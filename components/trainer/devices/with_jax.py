@@ -1,6 +1,5 @@
 """Opens JAX devices through keras.distribution: one, data parallel or model parallel, on one host or more."""
 
-import contextlib
 import math
 import os
 import re
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 
 from slipway.components.accelerators import hide_accelerators
 from slipway.components.errors import ComponentError
+from slipway.components.python_process import end_at_once
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.evidence import Kind
 from slipway.components.trainer.devices.hosts import Hosts
@@ -102,10 +102,7 @@ def leave(code: int) -> NoReturn:
         parting = threading.Thread(target=sys.modules["jax"].distributed.shutdown, daemon=True)
         parting.start()
         parting.join(PARTING_LIMIT_S)
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):  # the reader is gone, or it was closed
-                stream.flush()
-        os._exit(code)
+        end_at_once(code)
     sys.exit(code)
 
 

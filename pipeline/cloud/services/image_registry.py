@@ -18,9 +18,7 @@ from urllib.parse import urlsplit
 from slipway.components.time_limit import LateError, within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from requests import PreparedRequest, Response
+    from requests import Response
 
 _TIMEOUT_S, _MOST_S = 10.0, 60.0
 """How long a registry may take for the next bytes of an answer, and for all of its answers."""
@@ -157,27 +155,16 @@ class _NoTokenError(Exception):
 
 
 def _ask(image: ImageName, authorization: str | None) -> "Response":
-    from slipway.components.http_session import PlainSession
+    from slipway.components.http_session import PlainSession, sends
 
     with PlainSession() as session:
         return session.head(
             image.url,
             headers={"Accept": ", ".join(_KINDS)},
-            auth=_only(authorization),
+            auth=sends(authorization),
             timeout=_TIMEOUT_S,
             allow_redirects=True,
         )
-
-
-def _only(authorization: str | None) -> "Callable[[PreparedRequest], PreparedRequest]":
-    """Return what sends this header, if there is one."""
-
-    def authorize(request: "PreparedRequest") -> "PreparedRequest":
-        if authorization:
-            request.headers["Authorization"] = authorization
-        return request
-
-    return authorize
 
 
 def _authorization(image: ImageName, challenge: str) -> str | None:
@@ -189,7 +176,7 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
     import requests
     from urllib3.exceptions import HTTPError
 
-    from slipway.components.http_session import PlainSession
+    from slipway.components.http_session import PlainSession, sends
 
     bearer = _BEARER.search(challenge)
     if bearer is None:
@@ -205,7 +192,7 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
             answer = session.get(
                 address,
                 params={key: wanted[key] for key in ("service", "scope") if key in wanted},
-                auth=_only(login),
+                auth=sends(login),
                 timeout=_TIMEOUT_S,
             )
         given = answer.json() if answer.ok else {}

@@ -178,7 +178,4 @@ def _end(code: int) -> NoReturn:
             except BaseException:  # told, and on to the next, as Python does
                 traceback.print_exc()
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):  # the reader is gone, or it was closed
-                stream.flush()
-        os._exit(code)
+        python_process.end_at_once(code)

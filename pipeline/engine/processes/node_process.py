@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import sys
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,8 +67,7 @@ class NodeProcess:
         except BaseException:  # nothing may return into the server's loop
             traceback.print_exc()
         finally:
-            _flush()
-            os._exit(code)
+            python_process.end_at_once(code)
 
     def _run(self, compiled: Any) -> NodeOutputs | Failed:
         try:
@@ -107,14 +105,6 @@ def _print_traceback() -> None:
         traceback.print_exc()
     except (OSError, ValueError):
         return  # the log's disk is full, or closed; the cause is still reported through the memory file
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            continue  # as above
 
 
 def _redirect_output(log: Path) -> None:

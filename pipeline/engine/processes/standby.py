@@ -14,16 +14,15 @@ import site
 import socket
 import stat
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from slipway.components.import_path import import_path
 from slipway.components.lock_file import WAIT_S, locked_folder
-from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
+from slipway.components.project import OWN_FOLDER
+from slipway.components.python_process import start_in_background
 from slipway.pipeline.engine.processes.os_processes import children, is_stopped
 from slipway.pipeline.engine.processes.warm import WarmProcess, WarmServer, import_ahead
 from slipway.pipeline.errors import UsageError
@@ -76,16 +75,9 @@ def begin(idle_s: float) -> int:
     if (there := _either(address)) is not None:
         with there:
             return there.pid
-    path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
+    module = "slipway.pipeline.engine.processes.standby"
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "slipway.pipeline.engine.processes.standby", address, str(idle_s)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
-            start_new_session=True,
-        )
+        process = start_in_background(module, str(address), str(idle_s), variables=KERAS_VARIABLES)
     except OSError as error:
         raise UsageError(
             f"The warm process cannot be started: {error.strerror}.",

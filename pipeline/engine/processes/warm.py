@@ -16,10 +16,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from slipway.components.import_path import import_path
 from slipway.components.large_imports import large_imports
-from slipway.components.project import PROJECT_ROOT
-from slipway.components.python_process import ForkedProcess
+from slipway.components.python_process import ForkedProcess, start_in_background
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, children, die_with_parent
 from slipway.pipeline.engine.tfx import metadata_store_lock
@@ -80,23 +78,13 @@ class Warm(WarmProcess):
 
     def __init__(self) -> None:
         line, theirs = socket.socketpair()
-        path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
         with theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "slipway.pipeline.engine.processes.warm",
-                    str(theirs.fileno()),
-                    str(os.getpid()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
+            self._process = start_in_background(
+                "slipway.pipeline.engine.processes.warm",
+                str(theirs.fileno()),
+                str(os.getpid()),
+                variables=KERAS_VARIABLES,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,
             )
         super().__init__(line, self._process.pid)
 

@@ -3,6 +3,7 @@
 import os
 import resource
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,6 @@ def test_process_that_cannot_be_started_is_reported(monkeypatch):
     def refuse(*_args, **_options):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(standby.subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     with pytest.raises(UsageError, match="cannot be started: Resource temporarily unavailable"):
         standby.begin(1)
