@@ -78,8 +78,8 @@ def test_few_newest_rows_are_told_to_be_judged_with_those_of_long_ago(watch_requ
     assert found.sentence.endswith("2,003 rows, 2 columns, 2026-11-22 to 2027-02-20.")
     merged = "The newest rows were judged together, for lack of rows in each day: 2026-11-23 to 2027-02-20."
     assert found.text().endswith(f"\n{merged}")
-    assert gather(found).windows[-1].name == "2026-11-23 to 2027-02-20"
-    assert gather(found).merged == merged
+    assert gather(found)["windows"][-1]["name"] == "2026-11-23 to 2027-02-20"
+    assert gather(found)["merged"] == merged
     assert [each["last"] for each in found.to_json()["windows"]] == ["2026-11-22", "2027-02-20"]
 
 
@@ -158,5 +158,5 @@ def test_page_shows_all_and_escapes_it(watch_request, training, write_log, tmp_p
     assert "with at least 500 rows" in text
     assert "<p>Left out or incomplete: labelled rows whose key was logged again later (3).</p>" in text
     assert "&lt;b&gt;: is version 7 still right?" in text
-    assert gather(found).findings[0].since == "2026-11-22"
-    assert "requests-0.jsonl" in gather(found).findings[0].rows
+    assert gather(found)["findings"][0]["since"] == "2026-11-22"
+    assert "requests-0.jsonl" in gather(found)["findings"][0]["rows"]
