@@ -23,9 +23,9 @@ from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands.command_line import CommandLine, Profile, Sets, Workload, call
-from slipway.pipeline.commands.run import request
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.config.cloud_services import Service
+from slipway.pipeline.plan.run_request import requested
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from slipway.pipeline.terminal.printable import printable
 
@@ -108,7 +108,7 @@ def rehearse(
     bless: o.Bless = None,
 ) -> None:
     """Run the compiled job on this machine, task by task, as the service would."""
-    asked = request(
+    asked = requested(
         workload,
         sets=sets or [],
         profile=profile,

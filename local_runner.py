@@ -38,8 +38,9 @@ def default(context: typer.Context) -> None:
     """Run the default workload when no command is given."""
     if context.invoked_subcommand is None:
         from slipway.pipeline.commands import run as running
+        from slipway.pipeline.plan.run_request import requested
 
-        raise typer.Exit(running.run(running.request(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
+        raise typer.Exit(running.run(requested(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
 
 
 @app.command()
@@ -61,9 +62,10 @@ def run(
 ) -> None:
     """Run the pipeline, with live progress."""
     from slipway.pipeline.commands import run as running
+    from slipway.pipeline.plan.run_request import requested
 
     profiled = [f"train.profile_steps={profile_steps}"] if profile_steps is not None else []
-    asked = running.request(
+    asked = requested(
         workload,
         sets=[*(sets or []), *profiled],
         profile=profile,
@@ -97,8 +99,9 @@ def plan(
 ) -> None:
     """Show what would run and why. Nothing is executed."""
     from slipway.pipeline.commands import run as running
+    from slipway.pipeline.plan.run_request import requested
 
-    asked = running.request(
+    asked = requested(
         workload,
         sets=sets or [],
         profile=profile,
@@ -158,10 +161,11 @@ def step_begin(
 ) -> None:
     """Create and plan a run, and print its id. Cached nodes are done at once."""
     from slipway.pipeline.commands import run as running
+    from slipway.pipeline.plan.run_request import requested
 
     # Data that is late is no wrong usage: exit code 1, which a scheduler may try again.
     with raised_as(PipelineError, DataSourceError):
-        asked = running.request(
+        asked = requested(
             workload,
             sets=sets or [],
             profile=profile,

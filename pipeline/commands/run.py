@@ -3,17 +3,16 @@
 import contextlib
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING
 
 from slipway.pipeline.commands.show import find
 from slipway.pipeline.engine.run_end import LateInterrupt, warn_of_damage
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
-from slipway.pipeline.runs.record import OVERRIDES, RunRecord
+from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.result_files import moved_from
 from slipway.pipeline.screen.wording import (
     rerun_command,
@@ -21,12 +20,12 @@ from slipway.pipeline.screen.wording import (
     step_lines,
     summary,
 )
-from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD, command
+from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import say
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
-    from slipway.pipeline.plan.run_request import Options, Request
+    from slipway.pipeline.plan.run_request import Request
 
 
 @dataclass(frozen=True)
@@ -46,41 +45,6 @@ class Planned:
         lines = [f"{node['id']:<{width}}  {node['action']:<5}  {node['why']}" for node in self.nodes]
         running = sum(node["action"] == "run" for node in self.nodes)
         return "\n".join([*lines, f"{running} of {len(lines)} nodes would run."])
-
-
-def request(
-    workload: Path,
-    *,
-    output: Path,
-    sets: Sequence[str] = (),
-    profile: str | None = None,
-    pipeline: str | None = None,
-    beam_args: Sequence[str] = (),
-    overrides: Mapping[str, str] | None = None,
-    **options: "Unpack[Options]",
-) -> "Request":
-    """Return the request of the command line: a workload, or with `pipeline` any TFX pipeline.
-
-    Raises:
-        UsageError: the workload or pipeline does not exist or is invalid, or the options do not fit it.
-    """
-    from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
-    from slipway.pipeline.plan.run_request import pipeline_request, workload_request
-
-    shared: dict[str, Any] = {"output": output.absolute(), "beam_args": beam_args, **options}
-    if pipeline is None:
-        chosen = WorkloadChoice(workload, read_assignments(sets), profile)
-        return workload_request(chosen, overrides=overrides, **shared)
-    if Path(workload) not in (DEFAULT_WORKLOAD, Path()):
-        raise UsageError(
-            f"{workload} is a workload, and --pipeline {pipeline} is run instead of one.",
-            hint="name one of them",
-        )
-    if profile is not None:
-        raise UsageError("--profile belongs to a workload file; --pipeline has none.")
-    for name in overrides or {}:
-        raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
-    return pipeline_request(pipeline, parameters=read_parameters(sets), **shared)
 
 
 def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:

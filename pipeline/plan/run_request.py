@@ -20,7 +20,13 @@ from slipway.components.nearest import nearest
 from slipway.components.parsed_source import parsed_source
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.interpreter import find_interpreter
-from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
+from slipway.pipeline.config import (
+    DataConfig,
+    WorkloadChoice,
+    WorkloadConfig,
+    read_assignments,
+    read_parameters,
+)
 from slipway.pipeline.config.importable import read_module
 from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError, raised_as
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
@@ -34,6 +40,7 @@ from slipway.pipeline.runs.run_target import (
     Target,
     WorkloadRun,
 )
+from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD
 from slipway.pipeline.wiring.beam_engine import beam_args, check_engine
 from slipway.pipeline.wiring.gate_settings import judges_age
 from slipway.pipeline.wiring.hub_commits import at_commits
@@ -235,6 +242,39 @@ def _check_credentials() -> None:
 
     with raised_as(UsageError, ComponentError):
         find_credentials("push.endpoint")
+
+
+def requested(
+    workload: Path,
+    *,
+    output: Path,
+    sets: Sequence[str] = (),
+    profile: str | None = None,
+    pipeline: str | None = None,
+    beam_args: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
+    **options: Unpack[Options],
+) -> Request:
+    """Return the request of a command line: a workload, or with `pipeline` any TFX pipeline.
+
+    Raises:
+        UsageError: the workload or pipeline does not exist or is invalid, or the options do not fit it.
+    """
+    output = output.absolute()
+    if pipeline is None:
+        chosen = WorkloadChoice(workload, read_assignments(sets), profile)
+        return workload_request(chosen, output=output, beam_args=beam_args, overrides=overrides, **options)
+    if Path(workload) not in (DEFAULT_WORKLOAD, Path()):
+        raise UsageError(
+            f"{workload} is a workload, and --pipeline {pipeline} is run instead of one.",
+            hint="name one of them",
+        )
+    if profile is not None:
+        raise UsageError("--profile belongs to a workload file; --pipeline has none.")
+    for name in overrides or {}:
+        raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
+    parameters = read_parameters(sets)
+    return pipeline_request(pipeline, parameters=parameters, output=output, beam_args=beam_args, **options)
 
 
 def workload_request(

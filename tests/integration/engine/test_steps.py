@@ -5,9 +5,10 @@ import threading
 import pytest
 
 from slipway.pipeline.commands import run as running
-from slipway.pipeline.commands.run import request, resume
+from slipway.pipeline.commands.run import resume
 from slipway.pipeline.engine.stepwise_run import begin, finish, run_node
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.run_request import requested
 from slipway.pipeline.plan.state_folders import states_of_step
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
@@ -18,7 +19,7 @@ class Steps:
 
     def __init__(self, toy, name, watcher, warm, **options):
         self.toy, self.watcher, self.warm = toy, watcher, warm
-        asked = request("", pipeline=f"toy_pipeline:{name}", output=toy.output)
+        asked = requested("", pipeline=f"toy_pipeline:{name}", output=toy.output)
         self.run_id = begin(asked, display=watcher, warm=warm, **options).run_id
 
     def node(self, node_id):
