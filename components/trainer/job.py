@@ -8,7 +8,7 @@ import hashlib
 import json
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.components.setting_fields import broken_rule, setting
@@ -45,6 +45,20 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "watch": WatchSettings,
 }
 """The groups of settings, by the name of their field in `TrainingJob`."""
+
+
+class CustomJobRequest(TypedDict):
+    """A training job on other machines, and where to send it; see `remote.vertex.VertexTraining`.
+
+    `customJob` is the JSON of Vertex AI's CustomJob, whose names its client checks.
+    """
+
+    project: str
+    region: str
+    endpoint: str
+    customJob: dict[str, Any]
+
+
 _JSON_VALUES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("train_files", "eval_files", "features"), (list, "a list")),
     **dict.fromkeys(("model", "output_dir"), (str, "a string")),

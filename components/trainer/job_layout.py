@@ -13,9 +13,8 @@ from slipway.components.even_sample import even_sample
 from slipway.components.example_records import records
 from slipway.components.trainer.input.parsing import parsed_records
 from slipway.components.trainer.input.targets import Targets
-from slipway.components.trainer.job import GROUPS, TrainingJob
+from slipway.components.trainer.job import GROUPS, CustomJobRequest, TrainingJob
 from slipway.components.trainer.labels import columns_of
-from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.search_space import chosen
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.group import SettingsGroup

@@ -21,8 +21,7 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ending, start_module
 from slipway.components.trainer.custom_fit import has_custom_fit, require_cpu
 from slipway.components.trainer.interpreter import find_interpreter
-from slipway.components.trainer.job import JOB_FILE, TrainingJob
-from slipway.components.trainer.remote.custom_job import CustomJobRequest
+from slipway.components.trainer.job import JOB_FILE, CustomJobRequest, TrainingJob
 from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
 from slipway.components.trainer.result import Result, TrainingPreemptedError, result_in
 from slipway.components.trainer.settings.compute import ComputeSettings

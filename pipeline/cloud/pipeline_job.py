@@ -6,8 +6,6 @@ job may have more keys, which pass through.
 
 from typing import Any, NotRequired, TypedDict
 
-from slipway.components.trainer.remote.custom_job import EncryptionSpec, EnvVar
-
 
 class ArtifactTypeSchema(TypedDict, total=False):
     """The type of an artifact: its title, or YAML that holds it."""
@@ -180,6 +178,13 @@ class ResourceSpec(TypedDict, total=False):
     accelerator: AcceleratorConfig
 
 
+class EnvVar(TypedDict):
+    """An environment variable of a container."""
+
+    name: str
+    value: str
+
+
 class PipelineContainerSpec(TypedDict):
     """A container."""
 
@@ -276,4 +281,4 @@ class PipelineJob(TypedDict):
     runtimeConfig: NotRequired[RuntimeConfig]
     serviceAccount: NotRequired[str]
     network: NotRequired[str]
-    encryptionSpec: NotRequired[EncryptionSpec]
+    encryptionSpec: NotRequired[dict[str, str]]

@@ -16,7 +16,7 @@ from slipway.components.store_address import (
     is_remote,
     outlives_its_container,
 )
-from slipway.components.trainer.remote.custom_job import CustomJobRequest
+from slipway.components.trainer.job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
 from slipway.pipeline.cloud.image_contents import IMAGE_ROOT, Image
 from slipway.pipeline.cloud.required_settings import (

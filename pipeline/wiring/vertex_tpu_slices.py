@@ -11,10 +11,10 @@ documentation of Cloud TPU.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from slipway.components.nearest import nearest_first
 from slipway.components.preflight.chip_specs import CHIPS
-from slipway.components.trainer.remote.custom_job import MachineSpec
 from slipway.pipeline.errors import ConfigError
 
 
@@ -31,7 +31,7 @@ class TpuSlice:
     """
 
     generation: str
-    machine: MachineSpec
+    machine: dict[str, Any]
     hosts: int
     chips: int
     has_tensorflow: bool
@@ -53,7 +53,7 @@ _TOPOLOGIES = {16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
 
 def _table() -> Iterator[TpuSlice]:
     for generation in ("v2", "v3"):
-        machine: MachineSpec = {
+        machine: dict[str, Any] = {
             "machineType": "cloud-tpu",
             "acceleratorType": f"TPU_{generation.upper()}",
             "acceleratorCount": 8,

@@ -21,8 +21,7 @@ from typing import Any
 from slipway.components.errors import ComponentError
 from slipway.components.google_retries import TRUST, certificate_refused, may_pass, odd_answers_as_errors
 from slipway.components.trainer.checkpoint_storage import storage
-from slipway.components.trainer.job import JOB_FILE, TrainingJob
-from slipway.components.trainer.remote.custom_job import CustomJobRequest
+from slipway.components.trainer.job import JOB_FILE, CustomJobRequest, TrainingJob
 from slipway.components.trainer.remote.worker import OUTCOME_FILE, RESULTS
 from slipway.components.trainer.result import Result, TrainingPreemptedError, result_in
 

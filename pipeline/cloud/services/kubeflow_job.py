@@ -14,7 +14,6 @@ from datetime import datetime
 import yaml
 
 from slipway.components.ingest.spans import PLACEHOLDER, at_span, span_number
-from slipway.components.trainer.remote.custom_job import EnvVar
 from slipway.pipeline.cloud.complete_job import (
     FIND,
     TASK,
@@ -30,6 +29,7 @@ from slipway.pipeline.cloud.complete_job import (
 from slipway.pipeline.cloud.container.scheduled_input import INPUT_CONFIG, LAG_DAYS, SCHEDULED_AT
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT
 from slipway.pipeline.cloud.pipeline_job import (
+    EnvVar,
     PipelineContainerSpec,
     PipelineJob,
     PipelineSpec,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NotRequired, TypedDict
+from typing import Any
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
@@ -10,27 +10,6 @@ from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import CloudConfig, WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
-
-
-class CreatePipelineJobRequest(TypedDict):
-    """The request that starts a run; `parent` is projects/PROJECT/locations/REGION."""
-
-    parent: str
-    pipelineJob: PipelineJob
-
-
-class VertexSchedule(TypedDict):
-    """The JSON of a Schedule; times are in RFC 3339."""
-
-    displayName: str
-    cron: str
-    maxConcurrentRunCount: int
-    maxConcurrentActiveRunCount: int
-    allowQueueing: bool
-    createPipelineJobRequest: CreatePipelineJobRequest
-    startTime: NotRequired[str]
-    endTime: NotRequired[str]
-
 
 _POLICIES = {"slow": "PIPELINE_FAILURE_POLICY_FAIL_SLOW", "fast": "PIPELINE_FAILURE_POLICY_FAIL_FAST"}
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/locations"
@@ -123,14 +102,14 @@ def schedule_link(region: str, project: str, name: str) -> str:
     return f"{_CONSOLE}/{region}/pipelines/schedules/{name}?project={project}"
 
 
-def schedule_request(asked: PipelineJob, name: str, when: ScheduleConfig, *, parent: str) -> VertexSchedule:
+def schedule_request(asked: PipelineJob, name: str, when: ScheduleConfig, *, parent: str) -> dict[str, Any]:
     """Return a schedule of Vertex AI, as the JSON of a Schedule.
 
     Args:
         asked: the job, as `vertex_request` returns it.
         parent: projects/PROJECT/locations/REGION.
     """
-    schedule: VertexSchedule = {
+    schedule: dict[str, Any] = {
         "displayName": name,
         "cron": f"TZ={when.time_zone} {when.cron}",
         # The first limits the runs that start, the second those that have not ended.

@@ -102,7 +102,6 @@ REASONS = {
         "slipway.components.in_process_runner",
         "slipway.pipeline.commands.model_columns",
         "slipway.components.pusher.hub_metadata",
-        "slipway.components.trainer.remote.custom_job",
         "slipway.pipeline.runs.preflight_document",
         "slipway.pipeline.config.beam",
         "slipway.pipeline.config.data",
