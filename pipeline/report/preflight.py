@@ -1,5 +1,6 @@
 """The preflight section of a run's report page: TPU slices with estimates, findings, and settings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,40 +19,18 @@ _MARKS = {"error": "✗", "warning": "!", "note": "-"}
 
 @dataclass(frozen=True)
 class SliceRow:
-    """One TPU slice; unknown estimates are empty.
+    """One TPU slice.
 
     Attributes:
         verdict: the verdict with its mark.
-        batch: rows per step.
-        memory: memory of one device, as text.
-        step: lower bound for the time of a step.
-        bound: the resource that limits a step.
-        throughput: upper bound for the throughput, which follows from `step`.
-        training: lower bound for the time of the whole training.
-        cost: lower bound for the cost in US dollars, with the price that it is based on.
+        numbers: heading -> text, in the order of the columns; empty for an unknown estimate.
     """
 
     name: str
     is_recommended: bool
     verdict: str
     can_train: bool
-    batch: str
-    memory: str
-    step: str
-    bound: str
-    throughput: str
-    training: str
-    cost: str
-
-
-@dataclass(frozen=True)
-class FindingRow:
-    """One finding."""
-
-    slice: str
-    severity: str
-    message: str
-    remedy: str
+    numbers: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -62,7 +41,7 @@ class Preflight:
         source: when the preflight was made, and by what.
         warning: how far its numbers can be trusted.
         slices: at most 50.
-        findings: at most 100.
+        findings: heading -> text of each, at most 100.
         left_out: the number of findings that are not in `findings`.
         keys: the options that set the recommended slice in the workload.
         command: the command that rents the slice; may be empty.
@@ -72,7 +51,7 @@ class Preflight:
     source: str
     warning: str
     slices: tuple[SliceRow, ...]
-    findings: tuple[FindingRow, ...]
+    findings: tuple[Mapping[str, str], ...]
     left_out: int
     keys: str
     command: str
@@ -108,9 +87,9 @@ def preflight_part(found: PreflightResult, *, is_own: bool) -> Preflight:
     )
 
 
-def _finding(name: str, found: FindingResult) -> FindingRow:
+def _finding(name: str, found: FindingResult) -> dict[str, str]:
     severity = f"{_MARKS.get(found['severity'], '')} {found['severity']}"
-    return FindingRow(name, severity, found["message"], found["remedy"])
+    return {"slice": name, "severity": severity, "finding": found["message"], "remedy": found["remedy"]}
 
 
 def _row(each: SliceResult, recommended: str | None) -> SliceRow:
@@ -121,13 +100,15 @@ def _row(each: SliceResult, recommended: str | None) -> SliceRow:
         is_recommended=each["slice"]["name"] == recommended,
         verdict=_verdict(each),
         can_train=bool(each["can_train"]),
-        batch=f"{each['batch_size']:,}",
-        memory=_memory(step),
-        step=_step(estimate.get("step_s")),
-        bound=estimate.get("bound") or "",
-        throughput=_words(estimate.get("examples_per_s"), "{:,.0f} examples/s"),
-        training="" if training_s is None else seconds(training_s),
-        cost=_priced(_usd(estimate.get("cost_usd")), estimate.get("price")),
+        numbers={
+            "batch": f"{each['batch_size']:,}",
+            "memory per device": _memory(step),
+            "step, at least": _step(estimate.get("step_s")),
+            "bound by": estimate.get("bound") or "",
+            "throughput, at most": _words(estimate.get("examples_per_s"), "{:,.0f} examples/s"),
+            "training, at least": "" if training_s is None else seconds(training_s),
+            "cost, at least": _priced(_usd(estimate.get("cost_usd")), estimate.get("price")),
+        },
     )
 
 

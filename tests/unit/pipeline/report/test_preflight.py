@@ -19,11 +19,18 @@ def test_a_slice_is_reported_with_its_memory_time_and_bound(example):
 
     (row,) = found.slices
     assert (row.name, row.is_recommended, row.verdict) == ("v5e-8", True, "✓ can train")
-    assert (row.memory, row.bound, row.step) == ("0.00025 of 15.8 GiB (0%)", "communication", "0.008 ms")
+    assert (row.numbers["memory per device"], row.numbers["bound by"], row.numbers["step, at least"]) == (
+        "0.00025 of 15.8 GiB (0%)",
+        "communication",
+        "0.008 ms",
+    )
     price = "1.2 USD a chip-hour of 2025-02, as How to Scale Your Model quotes it, not checked"
-    assert (row.training, row.cost) == ("0.0 s", f"under $0.01; {price}")
+    assert (row.numbers["training, at least"], row.numbers["cost, at least"]) == (
+        "0.0 s",
+        f"under $0.01; {price}",
+    )
     assert (found.cost.value, found.cost.note) == ("under $0.01", f"of training on v5e-8; {price}")
-    assert [each.severity for each in found.findings] == ["! warning"] * 2 + ["- note"] * 3
+    assert [each["severity"] for each in found.findings] == ["! warning"] * 2 + ["- note"] * 3
     assert found.keys.startswith("--set train.device=tpu --set train.tpu=v5e-8")
 
 
@@ -50,7 +57,11 @@ def test_where_the_length_of_the_training_or_the_price_is_not_known_no_cost_is_r
 
     found = preflight_part(example, is_own=False)
 
-    assert (found.slices[0].training, found.slices[0].cost, found.cost) == ("", "", None)
+    assert (
+        found.slices[0].numbers["training, at least"],
+        found.slices[0].numbers["cost, at least"],
+        found.cost,
+    ) == ("", "", None)
 
 
 def test_a_slice_that_was_not_compiled_has_no_numbers(example):
@@ -59,7 +70,12 @@ def test_a_slice_that_was_not_compiled_has_no_numbers(example):
 
     (row,) = preflight_part(example, is_own=True).slices
 
-    assert (row.verdict, row.memory, row.step, row.throughput) == ("? not compiled for a TPU", "", "", "")
+    assert (
+        row.verdict,
+        row.numbers["memory per device"],
+        row.numbers["step, at least"],
+        row.numbers["throughput, at most"],
+    ) == ("? not compiled for a TPU", "", "", "")
 
 
 def test_a_step_that_the_compiler_refused_without_a_number_is_not_said_to_need_nothing(example):
@@ -69,7 +85,7 @@ def test_a_step_that_the_compiler_refused_without_a_number_is_not_said_to_need_n
 
     (row,) = preflight_part(example, is_own=True).slices
 
-    assert (row.verdict, row.memory) == ("✗ cannot train", "")
+    assert (row.verdict, row.numbers["memory per device"]) == ("✗ cannot train", "")
 
 
 def test_an_error_of_another_backend_says_nothing_about_a_slice_that_was_not_compiled(example):
