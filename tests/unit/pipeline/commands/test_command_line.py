@@ -12,6 +12,7 @@ import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.commands import run, show
+from slipway.pipeline.commands.command_line import CommandLine, call
 from slipway.pipeline.errors import PipelineError, UsageError
 
 O = ["--output", "{out}"]  # noqa: E741
@@ -126,6 +127,21 @@ def test_verbose_shows_the_traceback_above_the_same_lines_and_code(local_runner,
     assert (verbose_code, out) == (code, "")
     assert err.startswith("Traceback (most recent call last):\n")
     assert err.endswith(f"\n{lines}")
+
+
+def test_a_command_of_its_own_program_has_verbose_without_declaring_it(monkeypatch, capsys):
+    app = CommandLine()
+
+    @app.command()
+    def init(folder: str) -> None:
+        raise PipelineError(f"{folder} is full")
+
+    monkeypatch.setattr(sys, "argv", ["slipway", "there", "--verbose"])
+    with pytest.raises(SystemExit):
+        call(app)
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert "\nerror: there is full\n" in err
 
 
 @pytest.mark.parametrize(
