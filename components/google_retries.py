@@ -5,7 +5,7 @@ Also makes errors of answers that the clients cannot read, as those of a gateway
 
 import ssl
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 TRUST = "behind a proxy, set REQUESTS_CA_BUNDLE to the file of the certificates, as PEM, that have signed it"
 """The remedy for a certificate that cannot be verified."""
+
+TIMEOUT_S, RETRY_S = 30.0, 60.0
+"""The time for one request to Vertex AI, and for a request with all its retries."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 10.0
+"""The wait before the first retry, and the longest. Google asks clients to wait at least a second."""
 
 
 def passing_errors() -> tuple[type[Exception], ...]:
@@ -42,6 +47,23 @@ def may_pass(error: Exception) -> bool:
     A certificate that cannot be verified is an error of the connection too, and stays.
     """
     return isinstance(odd_answer(error) or error, passing_errors()) and not certificate_refused(error)
+
+
+def patience(
+    passes: Callable[[Exception], bool] = may_pass, note: Callable[[Exception], object] | None = None
+) -> dict[str, object]:
+    """Return the timeout of a request to Vertex AI, and a policy that repeats it, as its clients take them.
+
+    Args:
+        passes: tells after which errors.
+        note: gets each error after which the request may be repeated.
+    """
+    from google.api_core.retry import Retry
+
+    retry = Retry(
+        predicate=passes, initial=FIRST_WAIT_S, maximum=LONGEST_WAIT_S, timeout=RETRY_S, on_error=note
+    )
+    return {"retry": retry, "timeout": TIMEOUT_S}
 
 
 def odd_answer(error: BaseException) -> "GoogleAPICallError | None":

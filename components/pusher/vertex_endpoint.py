@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from slipway.components import google_retries
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
-from slipway.components.google_retries import may_pass, odd_answers_as_errors, passing_errors
+from slipway.components.google_retries import odd_answers_as_errors, passing_errors, patience
 from slipway.components.pusher import model_registry as registry
 from slipway.components.pusher.endpoint import EndpointSettings, deploy_request
 from slipway.components.pusher.manifest_contents import Provenance
@@ -23,12 +24,6 @@ UPLOAD_S = 1800.0
 """Time limit for uploading a model."""
 DEPLOY_S = 3600.0
 """Time limit for starting the machines, which usually takes a quarter of an hour."""
-
-_TIMEOUT_S = 30.0  # per request
-_RETRY_S = 60.0  # for all retries of one request
-_LONGEST_WAIT_S = 10.0  # between two retries
-FIRST_WAIT_S = 1.0
-"""The wait before the first retry of a request; it grows with each."""
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +123,7 @@ class VertexEndpoint:
         """
         from google.api_core.exceptions import Conflict
 
-        began, wait_s = time.monotonic(), FIRST_WAIT_S
+        began, wait_s = time.monotonic(), google_retries.FIRST_WAIT_S
         while True:
             there = self._found(self._models.get_model, model)
             if there is not None and registry.is_foreign(there.labels, workload):
@@ -155,14 +150,16 @@ class VertexEndpoint:
             )
             try:
                 with odd_answers_as_errors():
-                    _finish(self._models.upload_model(asked, timeout=_TIMEOUT_S), UPLOAD_S)
-                    return self._models.get_model(name=name, **self._patience)
+                    _finish(self._models.upload_model(asked, timeout=google_retries.TIMEOUT_S), UPLOAD_S)
+                    return self._models.get_model(name=name, **patience())
             except (Conflict, *passing_errors()) as error:
                 # A conflict: another publisher is creating the model, which takes a while.
-                if time.monotonic() - began > (UPLOAD_S if isinstance(error, Conflict) else _RETRY_S):
+                if time.monotonic() - began > (
+                    UPLOAD_S if isinstance(error, Conflict) else google_retries.RETRY_S
+                ):
                     raise
                 time.sleep(wait_s)
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                wait_s = min(2 * wait_s, google_retries.LONGEST_WAIT_S)
             if found := self._found(self._models.get_model, name):
                 return found
 
@@ -175,10 +172,10 @@ class VertexEndpoint:
             return
         try:
             with odd_answers_as_errors():
-                told = self._models.list_model_evaluations(parent=model, **self._patience)
+                told = self._models.list_model_evaluations(parent=model, **patience())
                 if not any(each.display_name == asked["display_name"] for each in told):
                     self._models.import_model_evaluation(
-                        {"parent": model, "model_evaluation": asked}, timeout=_TIMEOUT_S
+                        {"parent": model, "model_evaluation": asked}, timeout=google_retries.TIMEOUT_S
                     )
         except (GoogleAPIError, *passing_errors()) as error:
             _log.warning("The registry did not take the metrics of version %d: %s", version, _said(error))
@@ -201,7 +198,7 @@ class VertexEndpoint:
                 lambda: self._found(self._endpoints.get_endpoint, name),
                 UPLOAD_S,
             )
-            found = self._endpoints.get_endpoint(name=name, **self._patience)
+            found = self._endpoints.get_endpoint(name=name, **patience())
         self._warn_of_other_key(found, name)
         return found
 
@@ -242,7 +239,7 @@ class VertexEndpoint:
         Returns:
             The names of the undeployed models.
         """
-        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
+        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **patience())
         removed = []
         for each in endpoint.deployed_models:
             idle = not endpoint.traffic_split.get(each.id, 0) and (newest is None or int(each.id) <= newest)
@@ -258,18 +255,18 @@ class VertexEndpoint:
         return removed
 
     def _is_deployed(self, names: Sequence[str]) -> bool:
-        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
+        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **patience())
         return any(_is_one_of(each, names) for each in endpoint.deployed_models)
 
     def _is_gone(self, deployed_id: str) -> bool:
-        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
+        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **patience())
         return all(each.id != deployed_id for each in endpoint.deployed_models)
 
     def _found(self, get: Any, name: str) -> Any:
         from google.api_core.exceptions import NotFound
 
         try:
-            return get(name=name, **self._patience)
+            return get(name=name, **patience())
         except NotFound:
             return None
 
@@ -285,25 +282,12 @@ class VertexEndpoint:
 
         until = time.monotonic() + limit_s
         try:
-            _finish(ask(dict(request), **self._patience), limit_s)
+            _finish(ask(dict(request), **patience()), limit_s)
         except Conflict:
             while not is_there():
                 if time.monotonic() > until:
                     raise
-                time.sleep(FIRST_WAIT_S)
-
-    @property
-    def _patience(self) -> dict[str, object]:
-        """Timeout and retries of a request; every request may be repeated."""
-        from google.api_core.retry import Retry
-
-        retry = Retry(
-            predicate=may_pass,
-            initial=FIRST_WAIT_S,
-            maximum=_LONGEST_WAIT_S,
-            timeout=_RETRY_S,
-        )
-        return {"retry": retry, "timeout": _TIMEOUT_S}
+                time.sleep(google_retries.FIRST_WAIT_S)
 
     @contextlib.contextmanager
     def _in_words(self, so_far: str) -> Iterator[None]:
@@ -336,7 +320,7 @@ def _finish(operation: Any, limit_s: float) -> None:
             # The operation's own error looks the same as that of the question for its state.
             if operation.operation.done or time.monotonic() > until:
                 raise
-            time.sleep(FIRST_WAIT_S)
+            time.sleep(google_retries.FIRST_WAIT_S)
         else:
             return
 

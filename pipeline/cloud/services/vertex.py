@@ -6,14 +6,15 @@ schedule.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from slipway.components import google_retries
 from slipway.components.google_credentials import find_credentials
-from slipway.components.google_retries import may_pass
+from slipway.components.google_retries import may_pass, patience
 from slipway.components.store_address import bucket_and_path
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
@@ -40,10 +41,6 @@ from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import PipelineError, UnansweredError
 from slipway.pipeline.runs.record import Artifact, NodeState
 
-_TIMEOUT_S = 30.0  # for one request
-_RETRY_S = 60.0  # for a request with all its retries
-# Google asks clients to wait at least a second before a retry.
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 10.0
 _PHASES: dict[str, JobPhase] = {
     "PIPELINE_STATE_QUEUED": "waiting",
     "PIPELINE_STATE_PENDING": "waiting",
@@ -123,7 +120,7 @@ class Vertex:
             except Conflict:
                 # No other run has this id: the answer to a first request was lost, or another process
                 # started the run for the same span.
-                self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+                self._pipelines.get_pipeline_job(name=self._run_name(name), **patience())
         return Submitted(name, self.link(name))
 
     def place_of(self, run_id: str) -> str:
@@ -137,7 +134,7 @@ class Vertex:
         name = job_id(run_id)
         with self._in_words(f"looking for the run {name}"):
             try:
-                found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+                found = self._pipelines.get_pipeline_job(name=self._run_name(name), **patience())
             except NotFound:
                 return None
         return Submitted(name, self.link(name)), _state(found)
@@ -151,7 +148,7 @@ class Vertex:
         from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         with self._in_words(f"looking for the run {name}"):
-            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **patience())
         job: PipelineJob = json.loads(Message.to_json(found))
         if not (job.get("pipelineSpec") or {}).get("root"):
             raise PipelineError(
@@ -163,12 +160,12 @@ class Vertex:
     def cancel(self, name: str) -> None:
         """Cancel a run; see `Service`."""
         with self._in_words(f"cancelling the run {name}"):
-            self._pipelines.cancel_pipeline_job(name=self._run_name(name), **self._patience)
+            self._pipelines.cancel_pipeline_job(name=self._run_name(name), **patience())
 
     def state(self, name: str) -> JobState:
         """Return the state of a run; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
-            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **patience())
         return _state(found)
 
     def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
@@ -178,16 +175,16 @@ class Vertex:
         asked = Asked.from_json(json.dumps(schedule_request(job, name, when, parent=self._parent)))
         with self._in_words("making the schedule"):
             # No retries: the service chooses a schedule's id, so a duplicate would go unnoticed.
-            made = self._schedules.create_schedule(parent=self._parent, schedule=asked, timeout=_TIMEOUT_S)
+            made = self._schedules.create_schedule(
+                parent=self._parent, schedule=asked, timeout=google_retries.TIMEOUT_S
+            )
         return self._schedule(made)
 
     def schedules(self) -> Sequence[Schedule]:
         """Return all schedules of the project in the region; see `Service`."""
         with self._in_words("listing the schedules"):
             request = {"parent": self._parent, "order_by": "create_time desc"}
-            return [
-                self._schedule(each) for each in self._schedules.list_schedules(request, **self._patience)
-            ]
+            return [self._schedule(each) for each in self._schedules.list_schedules(request, **patience())]
 
     def scheduled_runs(self, schedule: Schedule, *, workload: str) -> Iterator[tuple[Submitted, JobState]]:
         """Yield the runs of a schedule that are complete or in progress; see `Service`."""
@@ -199,7 +196,7 @@ class Vertex:
             }
             listed = [
                 each.name.rpartition("/")[2]
-                for each in self._pipelines.list_pipeline_jobs(asked, **self._patience)
+                for each in self._pipelines.list_pipeline_jobs(asked, **patience())
                 if each.schedule_name.rpartition("/")[2] == schedule.id
                 and _PHASES.get(each.state.name, "running") in ("complete", "running")
             ]
@@ -209,28 +206,28 @@ class Vertex:
     def pause(self, schedule: Schedule) -> None:
         """Pause a schedule; see `Service`."""
         with self._in_words(f"pausing {schedule.name}"):
-            self._schedules.pause_schedule(name=self._schedule_name(schedule), **self._patience)
+            self._schedules.pause_schedule(name=self._schedule_name(schedule), **patience())
 
     def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
         """Resume a schedule; see `Service`."""
         request = {"name": self._schedule_name(schedule), "catch_up": catch_up}
         with self._in_words(f"resuming {schedule.name}"):
-            self._schedules.resume_schedule(request, **self._patience)
+            self._schedules.resume_schedule(request, **patience())
 
     def delete(self, schedule: Schedule) -> None:
         """Remove a schedule and wait until it is gone; see `Service`."""
         with self._in_words(f"deleting {schedule.name}"):
             operation = self._schedules.delete_schedule(
-                name=self._schedule_name(schedule), timeout=_TIMEOUT_S
+                name=self._schedule_name(schedule), timeout=google_retries.TIMEOUT_S
             )
-            operation.result(timeout=_RETRY_S)
+            operation.result(timeout=google_retries.RETRY_S)
 
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """Return the job that a schedule starts; see `Service`."""
         from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         with self._in_words(f"reading {schedule.name}"):
-            found = self._schedules.get_schedule(name=self._schedule_name(schedule), **self._patience)
+            found = self._schedules.get_schedule(name=self._schedule_name(schedule), **patience())
         kept = found.create_pipeline_job_request.pipeline_job
         job: PipelineJob = json.loads(Message.to_json(kept, always_print_fields_with_no_presence=False))
         return fix_time(job, at)
@@ -257,11 +254,6 @@ class Vertex:
             "client_options": ClientOptions(api_endpoint=self._address),
         }
 
-    @cached_property
-    def _patience(self) -> dict[str, object]:
-        """The timeout and the retry policy of a request."""
-        return _patient(may_pass)
-
     def _in_words(self, doing: str) -> Any:
         return translated_google_errors(doing, project=self._project, address=self._address)
 
@@ -283,27 +275,6 @@ class Vertex:
         )
 
 
-def _patient(
-    passes: Callable[[Exception], bool], note: Callable[[Exception], object] | None = None
-) -> dict[str, object]:
-    """Return the timeout of a request, and a policy that repeats it.
-
-    Args:
-        passes: tells after which errors.
-        note: gets each error after which the request may be repeated.
-    """
-    from google.api_core.retry import Retry
-
-    retry = Retry(
-        predicate=passes,
-        initial=_FIRST_WAIT_S,
-        maximum=_LONGEST_WAIT_S,
-        timeout=_RETRY_S,
-        on_error=note,
-    )
-    return {"retry": retry, "timeout": _TIMEOUT_S}
-
-
 def _patient_to_start(failed: list[Exception]) -> dict[str, object]:
     """Return those of a request that starts a run: a quota of runs is not free again within the minute.
 
@@ -315,7 +286,7 @@ def _patient_to_start(failed: list[Exception]) -> dict[str, object]:
     def passes(error: Exception) -> bool:
         return may_pass(error) and not isinstance(error, TooManyRequests)
 
-    return _patient(passes, failed.append)
+    return patience(passes, failed.append)
 
 
 @contextmanager

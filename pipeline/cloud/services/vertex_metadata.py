@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from slipway.components.google_retries import patience
 from slipway.pipeline.cloud.services.vertex import Vertex
 from slipway.pipeline.errors import PipelineError
 
@@ -45,10 +46,10 @@ class VertexMetadata(Vertex):
                 "filter": f'labels.slipway_workload="{workload}"',
                 "read_mask": {"paths": ["name"]},
             }
-            jobs = self._pipelines.list_pipeline_jobs(asked, **self._patience)
+            jobs = self._pipelines.list_pipeline_jobs(asked, **patience())
             runs = {each.name.rpartition("/")[2] for each in jobs}
             store = f"{self._parent}/metadataStores/default"
-            listed = self._metadata.list_artifacts({"parent": store, "filter": _BLESSED}, **self._patience)
+            listed = self._metadata.list_artifacts({"parent": store, "filter": _BLESSED}, **patience())
             found = [(each, run) for each in listed if (run := _run_of(each.uri, workload, runs))]
         blessings = [Blessing(each.name, each.uri, run, _moment(each.create_time)) for each, run in found]
         return sorted(blessings, key=lambda each: each.at, reverse=True)
@@ -69,7 +70,7 @@ class VertexMetadata(Vertex):
         }
         request = {"artifact": retired, "update_mask": {"paths": ["state", "description"]}}
         with self._in_words(f"retiring the blessing of {blessing.run}"):
-            self._metadata.update_artifact(request, **self._patience)
+            self._metadata.update_artifact(request, **patience())
 
     def note_run(
         self,
@@ -96,10 +97,8 @@ class VertexMetadata(Vertex):
             name = f"{experiment}-{run[-(_LONGEST_RUN - len(experiment) - 1) :]}"
             child = self._context(name, run, "system.ExperimentRun", noted)
             changed = {"context": {"name": child, "metadata": noted}, "update_mask": {"paths": ["metadata"]}}
-            self._metadata.update_context(changed, **self._patience)
-            self._metadata.add_context_children(
-                {"context": parent, "child_contexts": [child]}, **self._patience
-            )
+            self._metadata.update_context(changed, **patience())
+            self._metadata.add_context_children({"context": parent, "child_contexts": [child]}, **patience())
 
     def _context(self, name: str, title: str, schema: str, metadata: Mapping[str, object]) -> str:
         """Return the resource name of a context; create the context if it does not exist.
@@ -122,9 +121,9 @@ class VertexMetadata(Vertex):
             },
         }
         try:
-            self._metadata.create_context(asked, **self._patience)
+            self._metadata.create_context(asked, **patience())
         except Conflict:
-            kind = self._metadata.get_context(name=there, **self._patience).schema_title
+            kind = self._metadata.get_context(name=there, **patience()).schema_title
             if kind != schema:
                 raise PipelineError(
                     f"{name} is already the name of a {kind} there, so it cannot be that of a {schema}",

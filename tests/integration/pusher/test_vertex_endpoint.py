@@ -14,9 +14,9 @@ import loopback
 import pytest
 from small_workload import small_workload
 
+from slipway.components import google_retries
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
-from slipway.components.pusher import vertex_endpoint
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 from slipway.components.pusher.versions import Published
@@ -252,7 +252,7 @@ class Handler(loopback.JsonAnswers, BaseHTTPRequestHandler):
 
 @pytest.fixture
 def service(monkeypatch, log_in):
-    monkeypatch.setattr(vertex_endpoint, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(google_retries, "FIRST_WAIT_S", 0.01)
     server = loopback.Server(("127.0.0.1", 0), Handler)
     server.service = found = Service()
     with loopback.running(server) as found.address:
@@ -476,7 +476,7 @@ def test_version_of_that_alias_with_other_files_is_not_taken_for_ours(service, d
 
 
 def test_gateway_that_goes_on_answering_in_place_of_the_service_is_told(service, deploy, monkeypatch):
-    monkeypatch.setattr(vertex_endpoint, "_RETRY_S", 0.1)
+    monkeypatch.setattr(google_retries, "RETRY_S", 0.1)
     service.fail("GET .*models", "gateway", times=99)
     with pytest.raises(ComponentError, match=r"version 1 is pushed, but not deployed: .* proxy or gateway"):
         deploy(1)

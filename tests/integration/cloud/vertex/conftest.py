@@ -439,22 +439,23 @@ def workload(google, project, tmp_path, name):
 @pytest.fixture
 def vertex(workload, project, monkeypatch):
     """The client of Vertex AI, which tries again sooner than it does for users, and for as long."""
+    from slipway.components import google_retries
     from slipway.pipeline.cloud.services import vertex
     from slipway.pipeline.config import load_workload
 
-    monkeypatch.setattr(vertex, "_FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(google_retries, "FIRST_WAIT_S", 0.01)
     return vertex.Vertex(load_workload(workload, profile="prod", root=project))
 
 
 @pytest.fixture
 def given_up(monkeypatch):
     """Let the client of Vertex AI give up soon what does not pass."""
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 1.5)
+    monkeypatch.setattr("slipway.components.google_retries.RETRY_S", 1.5)
 
 
 @pytest.fixture
 def impatient(google, monkeypatch):
-    """Gives a client's requests a short limit; not those for tokens, which are answered, if late."""
+    """Makes a limit of requests short; not of those for tokens, which are answered, if late."""
     send = HTTPAdapter.send
 
     def sent(adapter, request, **options):
@@ -462,9 +463,9 @@ def impatient(google, monkeypatch):
             options["timeout"] = 60
         return send(adapter, request, **options)
 
-    def call(client, seconds):
+    def call(limit, seconds):
         monkeypatch.setattr(HTTPAdapter, "send", sent)
-        monkeypatch.setattr(f"slipway.pipeline.cloud.services.{client}._TIMEOUT_S", seconds)
+        monkeypatch.setattr(f"slipway.{limit}", seconds)
 
     return call
 

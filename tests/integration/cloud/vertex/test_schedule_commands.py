@@ -127,7 +127,7 @@ def test_schedule_that_the_service_refuses_is_reported_and_asked_for_once(google
 
 @pytest.mark.parametrize("command", ["pause", "delete", "run_now"])
 def test_fault_that_passes_is_outlived(google, chosen, monkeypatch, command):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("slipway.components.google_retries.FIRST_WAIT_S", 0.01)
     schedule.create(chosen())
     google.fails("GET .*/schedules", 503)
     getattr(schedule, command)(chosen())

@@ -107,7 +107,7 @@ def test_cloud_storage_that_refuses_is_reported(
     if code:
         google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
     else:
-        impatient("google", 0.2)
+        impatient("pipeline.cloud.services.google._TIMEOUT_S", 0.2)
         google.is_silent("/storage")
     with pytest.raises(PipelineError, match=words):
         submit(workload)
@@ -124,7 +124,7 @@ def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, impatient
     if code:
         google.fails("/v2/", code, "denied")
     else:
-        impatient("image_registry", 0.2)
+        impatient("pipeline.cloud.services.image_registry._TIMEOUT_S", 0.2)
         google.is_silent("/v2/")
     image = f"{google.address.removeprefix('http://')}/slipway:1.0"
     notes = list(vertex.check(places={"cloud.root": "gs://my-bucket/pipelines"}, images={image: ""}))

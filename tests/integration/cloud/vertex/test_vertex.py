@@ -133,7 +133,7 @@ def test_certificate_that_cannot_be_verified_is_told_at_once_and_nothing_has_beg
 
 
 def test_operation_that_takes_longer_than_is_waited_for_is_reported(google, vertex, monkeypatch):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.2)
+    monkeypatch.setattr("slipway.components.google_retries.RETRY_S", 0.2)
     google.schedules["1000"] = None
     google.unfinished = True
     with pytest.raises(PipelineError, match="deleting taxi takes longer than this command waits") as caught:
@@ -150,7 +150,7 @@ def test_fault_that_stays_is_reported(google, vertex, job):
 
 @pytest.mark.usefixtures("given_up")
 def test_silent_service_is_reported(google, vertex, job, impatient):
-    impatient("vertex", 0.5)
+    impatient("components.google_retries.TIMEOUT_S", 0.5)
     google.is_silent(CREATE)
     with pytest.raises(
         PipelineError, match=r"starting the run failed: http://127\.0\.0\.1:.* does not answer"
@@ -162,11 +162,11 @@ def test_silent_service_is_reported(google, vertex, job, impatient):
 def test_run_that_may_have_begun_is_told_with_the_place_to_look(
     google, vertex, job, monkeypatch, impatient, code
 ):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
+    monkeypatch.setattr("slipway.components.google_retries.RETRY_S", 0.3)
     if code:
         google.fails(CREATE, code, times=99)
     else:
-        impatient("vertex", 0.2)
+        impatient("components.google_retries.TIMEOUT_S", 0.2)
         google.is_silent(CREATE)
     with pytest.raises(UnansweredError, match=f"may have begun the run {RUN_ID} nevertheless") as told:
         begin(vertex, job, name=RUN_ID)
@@ -237,7 +237,7 @@ def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
 
 
 def test_answer_that_was_only_late_does_not_start_a_second_run(google, vertex, job, impatient):
-    impatient("vertex", 0.5)
+    impatient("components.google_retries.TIMEOUT_S", 0.5)
     google.hangs(CREATE, 0.8)
     assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
     assert list(google.jobs) == [RUN_ID]
@@ -272,12 +272,12 @@ SCHEDULE = Schedule(id="1000", name="taxi", state="active", cron="", next_run=No
 def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
     google, vertex, monkeypatch, impatient, call, code, words
 ):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
+    monkeypatch.setattr("slipway.components.google_retries.RETRY_S", 0.3)
     pattern, ask = CALLS[call]
     if code:
         google.fails(pattern, code, times=99)
     else:
-        impatient("vertex", 0.2)
+        impatient("components.google_retries.TIMEOUT_S", 0.2)
         google.is_silent(pattern)
     with pytest.raises(PipelineError, match=words) as caught:
         ask(vertex)
