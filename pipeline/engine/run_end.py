@@ -150,26 +150,35 @@ def _end(journal: Journal, listeners: Sequence[Listener], signals: Interruptions
 
     Args:
         signals: counts the signals that came meanwhile; None: nobody asks.
+
+    Raises:
+        PipelineError: the record could not be written. The listeners were told of a failed run first: a full
+            disk keeps no notification back.
     """
     signals = signals or Interruptions()
     record, history = journal.record, journal.history
     record.wall_s = journal.wall_s
+    unwritten = None
     try:
         history.save(record)
         history.forget_alive(record.run_id)
         told = {"run": record.run_id, "state": record.state, "exit_code": record.exit_code}
         history.append_event(record.run_id, told)
     except OSError as error:
-        raise PipelineError(
+        record.state, record.exit_code = "failed", FAILED
+        unwritten = PipelineError(
             f"{record.folder} cannot be written: {error.strerror}. What is finished is kept.",
             hint=f"{way_to_write(error)}, then {command('resume', record.run_id, output=history.output)}",
-        ) from error
+        )
+        unwritten.__cause__ = error
     for listener in listeners:
         try:
             with signals_handled_by(raise_interrupt):
                 listener(record)
         except KeyboardInterrupt:
             signals.note()
+    if unwritten:
+        raise unwritten
     warn_of_damage(history)
 
 

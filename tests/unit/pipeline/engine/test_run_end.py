@@ -1,7 +1,10 @@
 """The end of a run: its state and exit code; after an error, the command that goes on."""
 
+import errno
+import os
 import shutil
 import signal
+from unittest import mock
 
 import pytest
 
@@ -150,3 +153,22 @@ def test_folder_that_vanished_is_named_with_the_command_that_goes_on(history, re
     assert error.value.hint.startswith(
         "put that folder back, which was moved or removed meanwhile, then python"
     )
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda journal, told: close(journal, Ending(), Shown(), [told]),
+        lambda journal, told: give_up(journal, PipelineError("no"), [told]),
+    ],
+    ids=["after its nodes", "by an error"],
+)
+def test_who_waits_for_the_end_is_told_of_a_failure_although_the_record_cannot_be_written(
+    history, record, monkeypatch, end
+):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(history, "save", mock.Mock(side_effect=full))
+    told = []
+    with pytest.raises(PipelineError, match="cannot be written: No space left on device") as error:
+        end(Journal(record, history, 0.0), told.append)
+    assert [(each.state, each.exit_code) for each in told] == [("failed", error.value.exit_code)]
