@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from slipway.components.errors import ComponentError
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.versions import Published
 
 LIMIT_S = 600.0
@@ -14,7 +15,7 @@ LIMIT_S = 600.0
 def run_hook(
     command: Sequence[str], published: Published, *, workload: str, limit_s: float = LIMIT_S
 ) -> None:
-    """Run the command without a shell and wait for it. Its output goes where ours goes.
+    """Run the command in the project's folder, without a shell; wait for it. Its output goes where ours goes.
 
     It runs again when the push is repeated, so it must tolerate that.
 
@@ -40,6 +41,7 @@ def run_hook(
         # No input: a command that prompts would wait forever.
         finished = subprocess.run(
             list(command),
+            cwd=PROJECT_ROOT,
             env={**os.environ, **told},
             stdin=subprocess.DEVNULL,
             timeout=limit_s,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipway.components.finite_json import finite
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.time_limit import LateError, within
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
@@ -83,6 +84,7 @@ def _command(command: Sequence[str], payload: Mapping[str, object]) -> Iterator[
         # Its output goes to standard error: standard output may be the JSON of `watch --json`.
         done = subprocess.run(
             command,
+            cwd=PROJECT_ROOT,  # the workload file, which names it, does not know who calls from where
             input=json.dumps(payload),
             stdout=_STANDARD_ERROR,
             text=True,

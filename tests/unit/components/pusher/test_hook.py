@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.pusher import hook
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.versions import Published
 
@@ -19,6 +20,14 @@ def test_command_gets_the_version_in_its_environment(capfd):
     code = "import os; print(*(os.environ['SLIPWAY_' + n] for n in ('WORKLOAD', 'VERSION', 'VERSION_PATH')))"
     run_hook(python(code), PUSHED, workload="taxi")
     assert capfd.readouterr().out == "taxi 7 /serving/taxi/7\n"
+
+
+def test_a_script_of_the_project_is_found_wherever_the_command_is_called(monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(hook, "PROJECT_ROOT", tmp_path)
+    (tmp_path / "tell.sh").write_text("#!/bin/sh\npwd\n")
+    (tmp_path / "tell.sh").chmod(0o700)
+    run_hook(["./tell.sh"], PUSHED, workload="taxi")
+    assert capfd.readouterr().out == f"{tmp_path}\n"
 
 
 def test_no_command_is_nothing_to_do():

@@ -137,6 +137,14 @@ def test_what_a_command_prints_is_not_mixed_into_the_output(capfd):
     assert capfd.readouterr() == ("", "told\n")
 
 
+def test_a_script_of_the_project_is_found_wherever_the_run_was_started(monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(module, "PROJECT_ROOT", tmp_path)
+    (tmp_path / "tell.sh").write_text("#!/bin/sh\npwd\n")
+    (tmp_path / "tell.sh").chmod(0o700)
+    assert list(notify(_record(command=["./tell.sh"]))) == []
+    assert capfd.readouterr().err == f"{tmp_path}\n"
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
