@@ -117,6 +117,7 @@ with DAG(
     schedule=CronTriggerTimetable("30 4 * * 1-5", timezone=TIME_ZONE),
     start_date=pendulum.datetime(2027, 1, 1, tz=TIME_ZONE),
     catchup=True,
+    # A back-fill does not ask this: give it --max-active-runs, or it begins ten days at once.
     max_active_runs=1,
     # Whatever Airflow's own default is: the workload says what is retried.
     default_args={"retries": 0},
