@@ -249,9 +249,8 @@ def _find(source: str, path: Path, file_format: str) -> Source:
             f"{shown(source)}: '**' is not supported", hint="write one '*' for each level of folders"
         )
     if not directory.is_dir():
-        raise SourceError(
-            f"{shown(source)}: {shown(directory)} is not a folder", hint=_looked_at(directory, source)
-        )
+        wrong = "is not a folder" if directory.exists() else "does not exist"
+        raise SourceError(f"{shown(source)}: {shown(directory)} {wrong}", hint=_looked_at(directory, source))
     return _matching(source, directory, pattern)
 
 

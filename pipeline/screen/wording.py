@@ -154,12 +154,12 @@ def _data_lines(passed: Sequence[Verdict]) -> Iterator[str]:
 
 def _pushed_line(record: RunRecord, pushed: Pushed) -> str:
     line = f"Pushed: {record.workload} version {pushed['version']} -> {pushed['path']}"
-    if "live" not in pushed:
-        return line
-    # A cached result publishes nothing: after a rollback, another version stays live.
+    # A cached result publishes nothing: nothing has changed, or after a rollback another version stays live.
     pushers = [node for node, _ in record.outputs_of("PushedModel") if node.state == "cached"]
-    before = f"{pushers[0].why}; " if pushers else ""
-    return f"{line} ({before}version {pushed['live']} is live)"
+    notes = [node.why for node in pushers[:1]]
+    if "live" in pushed:
+        notes.append(f"version {pushed['live']} is live")
+    return f"{line} ({'; '.join(notes)})" if notes else line
 
 
 def training_lines(training: Training) -> Iterator[str]:

@@ -81,6 +81,15 @@ def test_cached_push_after_a_rollback_is_reported_with_the_version_that_is_live(
     assert text(run).splitlines()[0] == "Pushed: taxi version 17 -> /srv/17 (version 18 is live)"
 
 
+def test_cached_push_is_told_from_a_new_one_by_the_run_that_it_comes_from():
+    run = record(pushed={"version": "17", "path": "/srv/17"})
+    outputs = {"pushed_model": [{"uri": "x", "type": "PushedModel", "properties": {}}]}
+    run.nodes.append(NodeRecord("Pusher", state="cached", why="cached from run-0", outputs=outputs))
+    assert text(run).splitlines()[0] == "Pushed: taxi version 17 -> /srv/17 (cached from run-0)"
+    run.nodes[-1].state = "complete"
+    assert text(run).splitlines()[0] == "Pushed: taxi version 17 -> /srv/17"
+
+
 def test_success_takes_at_most_six_lines():
     run = record(
         pushed={"version": "17", "path": "/srv/17"}, blessed=True, blessing_reasons=["a"], metrics={"a": 1}
