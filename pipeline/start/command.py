@@ -18,6 +18,7 @@ from slipway.components.escaped_text import short
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, resolve_source
+from slipway.components.ingest.spans import PLACEHOLDER
 from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, Name, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
@@ -258,7 +259,8 @@ def new(
     told += width_notes(len(used) - 1)
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
-    plan, split = decide_split(plan, table.columns_and_lists, is_whole=table.is_whole)
+    grows = PLACEHOLDER.search(data) is not None  # a moment that splits this span leaves the next one whole
+    plan, split = decide_split(plan, table.columns_and_lists, is_whole=table.is_whole and not grows)
     files = files_of(plan, table, split, name=name, source=_source(data, root))
     write_files(files, root)
     return Begun(

@@ -23,6 +23,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
+from slipway.components.ingest.spans import PLACEHOLDER, by_span, span_kind
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.suffixes import SUFFIXES, is_hidden
 from slipway.components.ingest.typed_rows import TOO_LARGE, typed_rows
@@ -161,7 +162,8 @@ def read_table(
     """Read the first rows of a file, folder or glob.
 
     Args:
-        source: as `data.source` of a workload; on this machine or in an object store.
+        source: as `data.source` of a workload; on this machine or in an object store. Of a source with spans,
+            the latest is read, as by a run.
         root: the folder that a relative path is relative to.
         null_values: texts that mean a missing value anywhere in a CSV; an integer also matches with zeros
             after a decimal point.
@@ -178,7 +180,7 @@ def read_table(
     else:
         found = resolve_source(source, root=root, file_format=file_format)
         pattern = str(Path(found.directory) / found.pattern)
-    files = list_files(pattern)
+    files = _of_a_run(pattern)
     if null_values and file_format != "csv":
         raise UsageError(
             f"--null-value {null_values[0]}: only the cells of a CSV are text.", hint="empty these cells"
@@ -324,6 +326,13 @@ _KINDS = {
     ColumnType.FLOAT: "float",
     ColumnType.TEXT: "text",
 }
+
+
+def _of_a_run(pattern: str) -> list[StoredFile]:
+    """Return the files that a run would read: with spans in the pattern, those of the latest."""
+    files = {Path(file.name): file for file in list_files(PLACEHOLDER.sub("*", pattern))}
+    spans = by_span(files, [pattern]) if span_kind([pattern]) else {}
+    return [files[path] for path in spans[max(spans)]] if spans else list(files.values())
 
 
 def _format_of(source: str, root: Path) -> str:

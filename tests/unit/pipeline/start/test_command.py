@@ -330,6 +330,18 @@ def test_dates_as_the_index_of_a_table_decide_over_the_split(root):
     assert "split by time" in _begin(root).text()
 
 
+def test_a_source_that_grows_by_spans_keeps_them_and_is_not_split_at_a_moment_of_the_latest(root):
+    days = [str(day) for day in np.arange("2023-01-01", "2024-01-01", dtype="datetime64[D]")]
+    (root / "2023").mkdir()
+    columns = {"": lambda row: days[row], "age": COLUMNS["age"], "churned": COLUMNS["churned"]}
+    _write(root, columns, name="2023/data.csv")
+    begun = _begin(root, data="{SPAN}/*.csv")
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert data.source == "{SPAN}/*.csv"
+    assert "split by time" not in begun.text()
+    assert data.split_by is None or data.split_by.time is None
+
+
 def test_a_later_column_without_a_name_is_refused(root):
     _write(root, {"age": COLUMNS["age"], "": COLUMNS["id"], "churned": COLUMNS["churned"]})
     with pytest.raises(UsageError, match="column 2 has no name") as caught:

@@ -49,6 +49,20 @@ def _csv(tmp_path, columns, rows=30):
     return str(path)
 
 
+@pytest.mark.parametrize(
+    ("spans", "pattern"),
+    [
+        (("2027-01-09", "2027-01-10", "2026-12-31"), "{YYYY}-{MM}-{DD}/*.csv"),
+        (("9", "10", "2"), "{SPAN}/*.csv"),
+    ],
+)
+def test_of_spans_the_latest_is_read(tmp_path, spans, pattern):
+    for rows, span in enumerate(spans, start=1):
+        (tmp_path / span).mkdir()
+        (tmp_path / span / "in.csv").write_text("n\n" + "7\n" * rows)
+    assert read_table(pattern, root=tmp_path).rows == 2
+
+
 def test_words_for_no_value_behind_a_blank_are_none_to_ingest_too(tmp_path):
     columns = {
         "a": lambda row: str(row),
