@@ -16,10 +16,10 @@ from slipway.pipeline.start.unread_numbers import UnreadNumbers, others_of, unre
 Values = npt.NDArray[Any]
 
 # 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and similar forms, which TensorFlow ops can parse, too.
-# BigQuery writes 2024-03-01 10:20:30 UTC, PostgreSQL 2024-03-01 10:20:30+00.
+# BigQuery writes 2024-03-01 10:20:30 UTC, PostgreSQL 2024-03-01 10:20:30+00, Shopify and git ... -0500.
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}"
-    r"(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(?P<zone> ?(?:Z|UTC|GMT)|[+-]\d{2}(:?\d{2})?)?)?"
+    r"(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}(:?\d{2})?))?)?"
 )
 _UTC = dict.fromkeys(("Z", "UTC", "GMT", "-00", "-0000"), "+0000")
 # A day that a calendar may have, or 0000-00-00 for none. Codes such as 4711-56-78 are written alike.

@@ -17,7 +17,7 @@ from slipway.pipeline.start.split_rule import Split
 Values = npt.NDArray[Any]
 
 _TIME_NAME = re.compile(
-    r"date|time|day|month|week|timestamp|(^|_)(at|ts)$|(?-i:[a-z](At|Ts|TS)$)", re.IGNORECASE
+    r"date|time|day|month|week|timestamp|(^|[_ ])(at|ts)$|(?-i:[a-z](At|Ts|TS)$)", re.IGNORECASE
 )
 _NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
 _LEAST_MOMENTS = 20

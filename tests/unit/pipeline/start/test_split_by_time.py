@@ -70,6 +70,12 @@ def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
     assert split_table(label=label, day=DAYS, sold_at=mixed, x=NOISE)[1].by["time"] == "sold_at"
 
 
+@pytest.mark.parametrize(("name", "decides"), [("sold_at", True), ("Sold at", True), ("format", False)])
+def test_times_in_any_order_decide_by_their_name(name, decides):
+    mixed = [DAYS[row * 401 % ROWS] for row in range(ROWS)]
+    assert ("time" in split_table(**{name: mixed, "x": NOISE})[1].by) == decides
+
+
 def test_one_row_in_a_hundred_may_be_out_of_order():
     swapped = list(DAYS)
     for row in range(0, 8 * 50, 50):
