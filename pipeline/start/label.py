@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipway.components.counted_words import agreeing, counted
+from slipway.components.escaped_text import short
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS, Task
 from slipway.pipeline.start.facts import EXACT, Facts
+from slipway.pipeline.start.unread_numbers import no_numbers
 
 # An integer label with at most this many values is a class; up to twice as many, the user should decide.
 _SURE_CLASSES = 10
@@ -72,9 +74,7 @@ def decide_task(
             hint="empty these cells, or divide the column by a power of ten",
         )
     if asked == "regression" and label.kind == "text":
-        raise UsageError(
-            f"{label.name} holds text, such as {next(iter(label.counts))!r}: a regression predicts numbers."
-        )
+        raise _no_numbers(label)
     if asked == "binary" and label.distinct != 2:
         raise UsageError(
             f"{label.name} holds {label.distinct} different values; binary needs two.",
@@ -116,6 +116,18 @@ def decide_task(
     if label.distinct <= _SURE_CLASSES and counts_up:
         return "multiclass"
     return "regression" if label.kind == "float" else None  # written with fractions: 10.0, 20.0
+
+
+def _no_numbers(label: Facts) -> UsageError:
+    """Return the error about a label of texts that is to be a number."""
+    texts = [*no_numbers(label.counts), *label.counts]
+    what, remedy = f"text, such as {short(texts[0])!r}", "correct or empty the cells that hold no number"
+    if unread := label.unread_numbers:
+        what, remedy = unread.what, unread.remedy
+    return UsageError(
+        f"{label.name} holds {what}: a regression predicts numbers.",
+        hint=f"{remedy}, and start again; or leave --task out, and each text is a class",
+    )
 
 
 def no_value_notes(label: Facts, no_values: Mapping[str, str]) -> list[str]:

@@ -83,6 +83,11 @@ def notes_of(
             "(data.unlabelled_rows: leave_out)."
         )
     if task != "regression":
+        if unread := label.unread_numbers:
+            notes.append(
+                f"{label.name} holds {unread.what}, and each text is a class: to predict a number, "
+                f"{unread.remedy}, and start again."
+            )
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
         rarest = short(rarest)
         if rows < _RARE_CLASS * label.present:

@@ -95,11 +95,16 @@ def others_of(counts: Collection[str], *, most: int) -> tuple[str, ...]:
     Args:
         most: the number of texts to return at most.
     """
-    others = [text for text in counts if not _NUMBER.fullmatch(text.strip())]
+    others = no_numbers(counts)
     is_few = len(others) <= (1 - _MOSTLY) * len(counts)
     if any(text.strip().isdigit() for text in others):
         return ()  # digits with leading zeros are codes
     return tuple(sorted(others)[:most]) if is_few else ()
+
+
+def no_numbers(texts: Collection[str]) -> list[str]:
+    """Return the texts that are not numbers, in their order."""
+    return [text for text in texts if not _NUMBER.fullmatch(text.strip())]
 
 
 def _units(texts: Collection[str]) -> tuple[str, ...]:

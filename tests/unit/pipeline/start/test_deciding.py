@@ -247,6 +247,15 @@ def test_classes_that_differ_in_capitals_and_spaces_only_are_reported():
     ]
 
 
+def test_what_makes_classes_of_numbers_is_told():
+    label = column_facts("score", [*_cycle(*map(str, range(40))), "pending"])
+    plan = decide([column_facts("x", NOISE.tolist()), label], label="score", task="multiclass", leaks={})
+    assert plan.notes[0] == (
+        "score holds numbers except 'pending', and each text is a class: to predict a number, fix these "
+        "cells, and start again."
+    )
+
+
 def test_a_table_without_a_feature_is_refused_with_the_reasons():
     with pytest.raises(UsageError, match=r"No column is left .*country: the same in every row") as refused:
         decide([column_facts("country", _cycle("CH")), LABEL], label="churned", task="binary", leaks={})

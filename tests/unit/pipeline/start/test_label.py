@@ -60,6 +60,20 @@ def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
         decide_task(column_facts("label", values), asked)
 
 
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([*map(str, range(40)), "TBD"], "holds numbers except 'TBD': a regression predicts numbers."),
+        (["6", "6", "7", "TBD"], "holds text, such as 'TBD': a regression predicts numbers."),
+        (["1.5", "1,5"] * 20, "holds numbers, some with a decimal point and some with a comma: a regression"),
+    ],
+)
+def test_what_keeps_a_label_from_being_a_number_is_named(values, told):
+    with pytest.raises(UsageError, match=told) as refused:
+        decide_task(column_facts("label", values), "regression")
+    assert refused.value.hint.endswith(", and start again; or leave --task out, and each text is a class")
+
+
 def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
     with pytest.raises(UsageError, match="nothing to predict") as refused:
         decide_task(column_facts("label", ["x", None, None]), "auto")
