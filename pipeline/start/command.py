@@ -236,7 +236,7 @@ def new(
         told.append(
             "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
         )
-    told += second_header_note(table.columns, [each for each in columns if each.name in table.columns])
+    told += second_header_note(table.columns)
     told += totals_note(table.columns) if table.is_whole else []
     is_csv = table.file_format == "csv"
     of_answers = missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []

@@ -1,6 +1,7 @@
 """Composes the notes about a table that `new` shows to the user. Pure."""
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +35,9 @@ _SHOWN_SHARE = 0.001
 # A total is at least of so many rows, and may be rounded.
 _LEAST_SUMMED, _ROUNDED = 10, 1e-5
 # One cell without a number may be a slip; in two columns, the row is of another kind.
-_LEAST_ODD = 2
+_LEAST_ODD, _SHOWN_ODD = 2, 3
+# Qualtrics writes the questions and their ids below the column names.
+_MOST_HEADERS, _DIGIT = 3, re.compile(r"\W*\d")
 # The first or last word in rows of totals. Other rows may have it, too, so such a row must hold a sum.
 _TOTALS = {
     "total", "totals", "subtotal", "subtotals", "sum", "sums", "summe", "gesamt", "insgesamt", "ergebnis",
@@ -298,19 +301,36 @@ def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     return notes
 
 
-def second_header_note(columns: Mapping[str, npt.NDArray[Any]], facts: Sequence[Facts]) -> list[str]:
-    """Return a note about a first row that is no row but units, or other words below the column names.
+def second_header_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
+    """Return a note about first rows that are no rows but units, or other words below the column names.
 
     Args:
         columns: all rows of the data, in order: float64 with NaN, or texts.
     """
-    odd = [f"{c.name} {c.others[0]!r}" for c in facts if c.others and c.others == (columns[c.name][0],)]
-    if len(odd) < _LEAST_ODD:
-        return []
-    return [
-        f"The first row is the only one without a number in {' and '.join(odd)}: it seems to belong to the "
-        "column names, such as units. Remove that row, and create the workload again."
-    ]
+    texts = {name: values for name, values in columns.items() if values.dtype == object}
+    for rows in range(1, _MOST_HEADERS + 1):
+        odd = [f"{name} {short(each[0])!r}" for name, each in texts.items() if _begins_with_words(each, rows)]
+        if len(odd) < _LEAST_ODD:
+            continue
+        more = [f"{len(odd) - _SHOWN_ODD:,} more"] if len(odd) > _SHOWN_ODD else []
+        where = " and ".join(odd[:_SHOWN_ODD] + more)
+        which, seem, them = "row is the only one", "it seems", "that row"
+        if rows > 1:
+            which, seem, them = f"{rows} rows are the only ones", "they seem", "these rows"
+        return [
+            f"The first {which} without a number in {where}: {seem} to belong to the column names, such as "
+            f"units. Remove {them}, and create the workload again."
+        ]
+    return []
+
+
+def _begins_with_words(values: npt.NDArray[Any], rows: int) -> bool:
+    """Whether all texts but the first few begin with a digit, as numbers, dates and codes do."""
+    first, others = values[:rows], [text for text in values[rows:] if text]
+    are_words = all(
+        text and not _DIGIT.match(text) and text.strip().lower() not in MISSING_WORDS for text in first
+    )
+    return are_words and len(others) >= _LEAST_SUMMED and all(map(_DIGIT.match, others))
 
 
 def _called_totals(columns: Mapping[str, npt.NDArray[Any]]) -> dict[int, tuple[str, str]]:

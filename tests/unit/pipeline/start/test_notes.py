@@ -20,8 +20,7 @@ def _with_last(last):
 
 
 def _second_header(**columns):
-    arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
-    return second_header_note(arrays, [facts_of(name, "text", each) for name, each in arrays.items()])
+    return second_header_note({name: np.array(values, dtype=object) for name, values in columns.items()})
 
 
 SPEEDS = list(map(str, range(100, 140)))
@@ -51,6 +50,20 @@ def test_a_first_row_of_units_is_told():
     assert "only one without a number in speed '[m/s]' and price 'EUR': it seems" in note
 
 
+def test_several_first_rows_of_words_are_told():
+    days = [f"2024-03-{number[1:]} 10:20" for number in SPEEDS]
+    words = ["How long?", '{"ImportId": 7}']
+    answers = [str(row % 5) for row in range(40)]
+    [note] = _second_header(
+        day=[*words, *days], took=[*words, *SPEEDS], q1=[*words, *answers], q2=[*words, *SPEEDS]
+    )
+    assert note == (
+        "The first 2 rows are the only ones without a number in day 'How long?' and took 'How long?' and q1 "
+        "'How long?' and 1 more: they seem to belong to the column names, such as units. Remove these rows, "
+        "and create the workload again."
+    )
+
+
 @pytest.mark.parametrize(
     "columns",
     [
@@ -58,6 +71,8 @@ def test_a_first_row_of_units_is_told():
         {"speed": [*SPEEDS, "[m/s]"], "price": [*SPEEDS, "EUR"]},
         {"speed": ["[m/s]", *SPEEDS[1:], "fast"], "price": ["EUR", *SPEEDS[1:], "high"]},
         {"kind": ["-", *"ab" * 20], "name": ["-", *"cd" * 20]},
+        {"zip": ["NA", *SPEEDS], "area": ["-", *SPEEDS]},
+        {"note": ["late", None, *[""] * 40], "remark": ["cold", *[None] * 41]},
     ],
 )
 def test_other_first_rows_are_rows(columns):
