@@ -26,7 +26,8 @@ from slipway.pipeline.start.value_formats import MISSING_WORDS
 _LEAST_CLASSES = 2
 # So many numbers below a thousand and with three digits behind the point may be such and above a thousand.
 _THOUSAND, _LEAST_OF_BOTH = 1000, 3
-_RARE_CLASS = 0.1
+# Of many classes, none has a large share: a rare one has less than half of what each would have.
+_RARE_CLASS, _OF_EQUAL_SHARE = 0.1, 0.5
 _FEW_OF_A_CLASS = 20
 # From this many features on, a run takes minutes: Transform takes _TRANSFORM_S per column, however few rows.
 _MANY_FEATURES, _TRANSFORM_S = 500, 0.1
@@ -93,7 +94,7 @@ def notes_of(
             )
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
         rarest = short(rarest)
-        if rows < _RARE_CLASS * label.present:
+        if rows < min(_RARE_CLASS, _OF_EQUAL_SHARE / label.distinct) * label.present:
             share = f"{rows / label.present:.1%} of the rows have"
             if rows < _SHOWN_SHARE * label.present:
                 share = f"{rows:,} of {counted(label.present, 'row')} {agreeing(rows, 'have')}"

@@ -247,6 +247,14 @@ def test_classes_that_differ_in_capitals_and_spaces_only_are_reported():
     ]
 
 
+@pytest.mark.parametrize(("rows", "is_told"), [(4, True), (9, False)])
+def test_of_many_classes_a_rare_one_has_less_than_half_of_an_equal_share(rows, is_told):
+    others = [f"class {number}" for number in range(15)] * 15
+    label = column_facts("kind", [*others, *["rare"] * rows])
+    plan = decide([column_facts("x", NOISE.tolist()), label], label="kind", task="multiclass", leaks={})
+    assert any("have kind rare: accuracy says little" in note for note in plan.notes) == is_told
+
+
 def test_what_makes_classes_of_numbers_is_told():
     label = column_facts("score", [*_cycle(*map(str, range(40))), "pending"])
     plan = decide([column_facts("x", NOISE.tolist()), label], label="score", task="multiclass", leaks={})
