@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 
 from slipway.components.ingest.options import NumberFormat, Options
 
-# No-break spaces separate thousands, too.
-_SPACES = "[ \u00a0\u202f]"
-# So does, in Switzerland, the apostrophe, which Excel writes as a curly one.
+# No-break spaces separate thousands and units, too, as in 1 234,50 €.
+_PLAINLY = str.maketrans({"\u2212": "-", "\u00a0": " ", "\u202f": " "})
+# In Switzerland, apostrophes separate thousands, which Excel writes as curly ones.
 _APOSTROPHES = "['\u2019]"
 _ZEROS_BEFORE = r"\b0+([0-9])"
-_MINUS = "\u2212"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
 _MINUS_AT_END = r"^([^()+-]+)-$"
 # Also matches the forms of pandas and Python, 0 days 01:02:33, -1 days +23:59:59 and -1 day, 23:59:59. With
@@ -121,12 +120,14 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
     if form.clock:
         return _seconds(pc.utf8_trim_whitespace(cells))
     decimal = re.escape(form.decimal)
-    thousands = {" ": _SPACES, "'": _APOSTROPHES}.get(form.thousands, re.escape(form.thousands))
-    texts = written = pc.replace_substring(pc.utf8_trim_whitespace(cells), _MINUS, "-")
-    texts = pc.replace_substring_regex(texts, _IN_PARENTHESES, r"-\1")
+    thousands, unit = (re.escape(each.translate(_PLAINLY)) for each in (form.thousands, form.unit))
+    thousands = _APOSTROPHES if form.thousands == "'" else thousands
+    written = pc.utf8_trim_whitespace(cells)
+    for sign, plain in _PLAINLY.items():
+        written = pc.replace_substring(written, chr(sign), plain)
+    texts = pc.replace_substring_regex(written, _IN_PARENTHESES, r"-\1")
     texts = pc.replace_substring_regex(texts, _MINUS_AT_END, r"-\1")
     if form.unit:
-        unit = re.escape(form.unit)
         texts = pc.replace_substring_regex(texts, rf"^{unit}\s*\(([^()+-]+)\)$", r"-\1")  # $(5) for ($5)
         texts = pc.replace_substring_regex(texts, rf"^([+-]?)\s*{unit}\s*", r"\1")
         texts = pc.replace_substring_regex(texts, rf"\s*{unit}$", "")

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 # 12, -1,234.50, ($5), 5-, 12 %; not a code with leading zeros.
 _NUMBER = re.compile(
-    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?[)-]?"
+    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,'\u2019 \u00a0\u202f]?\d{3})*([.,]\d+)?([eE]-?\d+)?"
+    r"\s?[%$€£¥]?[)-]?"
 )
 # If at least this share of the texts are numbers, the other texts are reported.
 _MOSTLY = 0.9
 _PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 # 80 kg, 12.5°C, 23 kg/m2, 48.1° N: after the digits come a letter or a sign, and no other number.
 _WITH_UNIT = re.compile(
-    r"[-+\u2212]?(?!0\d)\d[\d.,' ]*(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
+    r"[-+\u2212]?(?!0\d)\d[\d.,' \u00a0\u202f]*"
+    r"(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
 )
 # A column of numbers has few units, each of which recurs; house numbers such as 12B and addresses have more.
 _MOST_UNITS, _LEAST_OF_UNIT = 3, 10
