@@ -17,6 +17,8 @@ from slipway.components.ingest.options import NumberFormat, Options
 _PLAINLY = str.maketrans({"\u2212": "-", "\u00a0": " ", "\u202f": " "})
 # In Switzerland, apostrophes separate thousands, which Excel writes as curly ones.
 _APOSTROPHES = "['\u2019]"
+# In India, groups of two digits stand above a thousand: 12,34,567.
+_LAKHS = "[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}"
 _ZEROS_BEFORE = r"\b0+([0-9])"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
 _MINUS_AT_END = r"^([^()+-]+)-$"
@@ -132,6 +134,8 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
         texts = pc.replace_substring_regex(texts, rf"^([+-]?)\s*{unit}\s*", r"\1")
         texts = pc.replace_substring_regex(texts, rf"\s*{unit}$", "")
     whole = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|[0-9]+" if thousands else "[0-9]+"
+    if form.thousands == ",":
+        whole += f"|{_LAKHS}"
     fits = pc.match_substring_regex(
         texts, rf"^[+-]?(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
     )

@@ -34,7 +34,9 @@ class NumberFormat:
 
     decimal: str = setting(".", "The sign before the fraction.")
     thousands: str = setting(
-        "", "Between groups of three digits; a space also matches a no-break space, and ' a curly apostrophe."
+        "",
+        "Between groups of three digits; a space also matches a no-break space, ' a curly apostrophe, and a "
+        "comma also separates lakhs, as in 12,34,567.",
     )
     unit: str = setting(
         "", "Before or after the number, such as $ or %; it is removed. With %, a bare 0.5 is no number."

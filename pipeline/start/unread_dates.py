@@ -9,8 +9,8 @@ from slipway.pipeline.start.unread_numbers import few
 _DATE = re.compile(
     r"((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?"
     r"(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\d{4}[./-](?:0?\d|1[0-2])[./-](?:[0-2]?\d|3[01])\b"
-    r"|(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez|fév|avr|juin|juil|aoû"
-    r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
+    r"|(\d{1,2}[ ./-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez|fév|avr|juin|juil"
+    r"|aoû|déc)[^\W\d_]*[ .,/-]+\d{1,4}\b)",
     re.IGNORECASE,
 )
 # What follows a day: a year, a time and a zone, as in "2024 at 10:20 PM CET", but not the words of a diary.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 # 12, -1,234.50, ($5), 5-, 12 %; not a code with leading zeros.
 _NUMBER = re.compile(
-    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,'\u2019 \u00a0\u202f]?\d{3})*([.,]\d+)?([eE]-?\d+)?"
-    r"\s?[%$€£¥]?[)-]?"
+    r"[-+(\u2212]?\s?[$€£¥₹]?\s?(?!0\d)(\d{1,3}([.,'\u2019 \u00a0\u202f]?\d{3})*|\d{1,2}(,\d\d)+,\d{3})"
+    r"([.,]\d+)?([eE]-?\d+)?"
+    r"\s?[%$€£¥₹]?[)-]?"
 )
 # If at least this share of the texts are numbers, the other texts are reported.
 _MOSTLY = 0.9

@@ -18,6 +18,7 @@ GERMAN = [f"{day:02}.01.2024" for day in range(1, 28)]
         [f"Fri Mar {day:02} 10:20:30 CET 2024" for day in range(1, 20)],
         [f"Fri Mar {day:02} 2024 10:20:30 GMT+0100 (Central European Standard Time)" for day in range(1, 20)],
         [f"Friday, March {day}, 2024 at 10:20:30 AM Central European Standard Time" for day in range(1, 20)],
+        [f"{day:02}/Mar/2024:10:20:30 +0100" for day in range(1, 20)],
         [*DAYS, "2024-02-01 or in the week after it"],
     ],
 )

@@ -58,6 +58,7 @@ def _forms(values, *, has_types=False, **others):
         (["CHF 5", "7 CHF"], {"unit": "CHF"}, "written as CHF 5"),
         ([f"{n},5 °C" for n in range(-5, 9)], {"decimal": ",", "unit": "°C"}, "written as -5,5 °C"),
         ([f"{n}.5° N" for n in range(40, 55)], {"unit": "° N"}, "written as 40.5° N"),
+        (["₹99,500", "₹12,34,567"], {"thousands": ",", "unit": "₹"}, "written as ₹99,500"),
         ([f"{n},5\u00a0%" for n in range(9)], {"decimal": ",", "unit": "%"}, "written as 0,5\xa0%"),
         ([f"{n}\u202fkg" for n in range(150, 170)], {"unit": "kg"}, "written as 150\u202fkg"),
         ([*(f"{n}cm" for n in range(150, 170)), "NA"], {"unit": "cm"}, "written as 150cm, NA for no value"),
