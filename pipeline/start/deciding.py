@@ -266,7 +266,8 @@ def _feature(column: Facts) -> Decision:
         return Decision(column, Role.MOMENT, f"{words}, split into their parts")
     if _is_free_text(column):
         read = min(max(column.ngrams, _LEAST_NGRAMS), _MOST_NGRAMS)
-        why = f"free text, {column.words:.0f} words on average: its words and word pairs are hashed"
+        which = f"of each, the first {read}" if column.ngrams > read else "its"
+        why = f"free text, {column.words:,.0f} words on average: {which} words and word pairs are hashed"
         return Decision(column, Role.TEXT, why, values=read)
     if column.kind == "text":
         but = ""

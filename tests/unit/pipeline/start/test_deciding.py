@@ -318,7 +318,11 @@ def test_so_many_words_of_a_text_are_read_as_nearly_all_texts_have():
         ["many " * 1000 + str(row) for row in range(5)],
     )
     assert _role(column_facts("remark", short + long)).values == 5  # three words and two pairs
-    assert _role(column_facts("remark", [f"{'word ' * 900}{row}" for row in range(ROWS)])).values == 256
+    long = _role(column_facts("remark", [f"{'word ' * 1900}{row}" for row in range(ROWS)]))
+    assert long.values == 256
+    assert long.why == (
+        "free text, 1,901 words on average: of each, the first 256 words and word pairs are hashed"
+    )
 
 
 def test_texts_without_a_letter_are_read_nevertheless():
