@@ -75,7 +75,7 @@ _DATABASE = (
 )
 _PANDAS_READERS = {
     ".feather": "read_feather", ".arrow": "read_feather", ".orc": "read_orc", ".dta": "read_stata",
-    ".sas7bdat": "read_sas", ".sav": "read_spss",
+    ".sas7bdat": "read_sas", ".sav": "read_spss", ".xml": "read_xml",
 }  # fmt: skip
 _OTHER_FILES = {
     **{end: AS_PARQUET.format(read) for end, read in _PANDAS_READERS.items()},
@@ -84,6 +84,7 @@ _OTHER_FILES = {
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), _DATABASE),
     ".duckdb": DUCKDB_AS_PARQUET,
     ".json": _JSON,
+    ".avro": "pandas.DataFrame(fastavro.reader(open('data.avro', 'rb'))).to_parquet('data.parquet')",
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), UNPACK),
 }
 _WHOLE = re.compile(r"-?[0-9]+")

@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 # 80 kg, 12.5°C, 23 kg/m2, 48.1° N: after the digits come a letter or a sign, and no other number.
 _WITH_UNIT = re.compile(
     r"[-+\u2212]?(?!0\d)\d[\d.,' \u00a0\u202f]*"
-    r"(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
+    r"(?P<unit>(?:[^\W\d_]|[°µ%‰℃℉㎡$€£¥₹])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
 )
 # A column of numbers has few units, each of which recurs; house numbers such as 12B and addresses have more.
 _MOST_UNITS, _LEAST_OF_UNIT = 3, 10

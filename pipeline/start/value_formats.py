@@ -28,8 +28,10 @@ MISSING_WORDS = frozenset(
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
 _THOUSANDS_BY_POINT = (",", ".")
-# An ID, a telephone number or a code; so many digits after the decimal sign are a fraction of full precision.
-_NO_NUMBER = r"^\+|^[-(]?0[0-9]|(?:^|[^0-9.,])[0-9]{16}"
+# An ID or a code; so many digits after the decimal sign are a fraction of full precision.
+_NO_NUMBER = r"^[-(]?0[0-9]|(?:^|[^0-9.,])[0-9]{16}"
+# A telephone number, unless it has a unit, as +1.5% has.
+_TELEPHONE = r"^\+"
 # A zero before a separator, which is then the decimal point or comma and no thousands separator.
 _LONE_ZERO = {".": r"^[-(]?0\.", ",": r"^[-(]?0,"}
 # Signs that Ingest takes for a minus only in a column with a number format of its own.
@@ -223,7 +225,8 @@ def _unit(present: pa.Array) -> tuple[str, str]:
 
 def _fitting(present: pa.Array, unit: str) -> list[tuple[str, str]]:
     """Return the decimal signs and thousands separators with which all texts are numbers; maybe none."""
-    if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
+    others = _NO_NUMBER if unit else f"{_NO_NUMBER}|{_TELEPHONE}"
+    if pc.any(pc.match_substring_regex(present, others)).as_py():
         return []
     lone = [
         sign for sign, form in _LONE_ZERO.items() if pc.any(pc.match_substring_regex(present, form)).as_py()

@@ -138,6 +138,7 @@ def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
         ("data.tfrecord", "data.format to tfrecord"),
         ("data.tfrecord.gz", "data.format to tfrecord"),
         ("data.dta", "pandas.read_stata"),
+        ("data.avro", "fastavro.reader"),
         ("data.xlsx", "save the sheet as CSV"),
         ("shop.db", "data.format to sql"),
         ("shop.duckdb", "write_parquet('data.parquet')"),
