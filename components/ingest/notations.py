@@ -34,6 +34,11 @@ _CLOCK_OF_12 = (
     r"^(?P<hours>0?[1-9]|1[0-2]):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9]))?"
     r"\s?(?P<half>[AaPp])\.?[Mm]\.?$"
 )
+# 2h 50m, 1d 2h, 45 min, 1 hour, 5 minutes.
+_CLOCK_OF_UNITS = (
+    r"(?i)^(?:(?P<days>[0-9]{1,6}) ?d(?:ays?)?,? ?)?(?:(?P<hours>[0-9]{1,6}) ?h(?:(?:ou)?rs?)?,? ?)?"
+    r"(?:(?P<minutes>[0-9]{1,6}) ?m(?:in(?:ute)?s?)?,? ?)?(?:(?P<seconds>[0-9]{1,6}) ?s(?:ec(?:ond)?s?)?)?$"
+)
 _WITH_POINT = r"^[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _NO_NUMBER = " (not as data.numbers says)"
 # 0.5 beside 45.5% may be a half, or half a percent; zero is the same in both.
@@ -173,8 +178,22 @@ def _seconds(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         in_parts = pc.add(back.cast(pa.float64()), rest).cast(texts.type)
         back = pc.if_else(pc.equal(fraction, ""), back.cast(texts.type), in_parts)
         plain = pc.if_else(is_back, back, plain)
-    of_day, fits_day = _seconds_of_day(texts)
-    return pc.if_else(fits_day, of_day.cast(texts.type), plain), pc.or_(fits, fits_day)
+    for seconds, fits_other in (_seconds_of_day(texts), _seconds_of_units(texts)):
+        plain = pc.if_else(fits_other, seconds.cast(texts.type), plain)
+        fits = pc.or_(fits, fits_other)
+    return plain, fits
+
+
+def _seconds_of_units(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return durations such as 2h 50m as seconds, and a mask of the texts that are such durations."""
+    parts = pc.extract_regex(texts, _CLOCK_OF_UNITS)
+    has_one = pc.match_substring_regex(texts, "^[0-9]")
+    seconds = pa.scalar(0, pa.int64())
+    for name, many in (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1)):
+        digits = pc.struct_field(parts, name)
+        number = pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.int64())
+        seconds = pc.add(seconds, pc.multiply(number, many))
+    return seconds, pc.fill_null(pc.and_(pc.is_valid(parts), has_one), False)
 
 
 def _seconds_of_day(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

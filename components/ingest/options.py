@@ -42,7 +42,8 @@ class NumberFormat:
         "", "Before or after the number, such as $ or %; it is removed. With %, a bare 0.5 is no number."
     )
     clock: bool = setting(
-        False, "Instead of a number, hours, minutes and seconds such as 1:02:33 or 2:33, read as seconds."
+        False,
+        "Instead of a number, hours, minutes and seconds such as 1:02:33, 2:33 or 2h 33m, read as seconds.",
     )
 
 

@@ -65,6 +65,8 @@ _FIRST_DAY, _LAST_DAY, _NO_END, _LEAST_DAYS = 19_000_101, 20_991_231, 99_991_231
 _LEAST_OF_UNIT = 10
 # So many fractions rarely all have three digits: a tenth of them end in zeros, which programs leave out.
 _LEAST_WITH_POINT = 30
+# 2:50 or 1:05 PM, or two units of time: 2h 50m.
+_CLOCK_LIKE = ":|[A-Za-z],? ?[0-9]"
 # Formats are tried on this many values first.
 _FEW = 50
 
@@ -313,7 +315,8 @@ def _day_of_digits(present: pa.Array) -> _ColumnFormat | None:
 def _clock(present: pa.Array) -> _ColumnFormat | None:
     """Return the format of durations or times of day, or None."""
     plain, fits = written_numbers(present, NumberFormat(clock=True))
-    if not pc.all(fits).as_py():
+    # 5m, 20m alone may be meters.
+    if not (pc.all(fits).as_py() and pc.any(pc.match_substring_regex(present, _CLOCK_LIKE)).as_py()):
         return None
     first = max(present.to_pylist(), key=len)
     seconds = plain[present.index(first).as_py()].as_py()

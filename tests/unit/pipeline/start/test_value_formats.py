@@ -66,6 +66,7 @@ def _forms(values, *, has_types=False, **others):
         ([f"{n}\u202fkg" for n in range(150, 170)], {"unit": "kg"}, "written as 150\u202fkg"),
         ([*(f"{n}cm" for n in range(150, 170)), "NA"], {"unit": "cm"}, "written as 150cm, NA for no value"),
         (["59:10", "1:02:33"], {"clock": True}, "written as 1:02:33, read as 3753 seconds"),
+        (["45m", "2h 50m", "3h"], {"clock": True}, "written as 2h 50m, read as 10200 seconds"),
         (["0 days 00:10:00", "n/a"], {"clock": True}, "read as 600 seconds, n/a for no value"),
     ],
 )
