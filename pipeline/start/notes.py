@@ -87,10 +87,10 @@ def notes_of(
             "(data.unlabelled_rows: leave_out)."
         )
     if task != "regression":
-        if unread := label.unread_numbers:
+        if numbers := label.unread_numbers:
             notes.append(
-                f"{label.name} holds {unread.what}, and each text is a class: to predict a number, "
-                f"{unread.remedy}, and start again."
+                f"{label.name} holds {numbers.what}, and each text is a class: to predict a number, "
+                f"{numbers.remedy}, and start again."
             )
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
         rarest = short(rarest)
