@@ -20,7 +20,7 @@ from slipway.components.nearest import nearest
 HEAD_BYTES = 256 * 1024  # far longer than any header; Ingest itself checks the rows
 _FIRST_ROWS = 100
 _UTF8_BOM = codecs.BOM_UTF8
-_OTHER_SEPARATORS = (";", "\t", "|", " ")
+_SEPARATORS = (";", "\t", "|", ",", " ")
 
 
 def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ def _no_text(file: Path, line: bytes, number: int) -> SourceError | None:
 
 def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:
     close = nearest(label, columns)
-    separator = next((each for each in _OTHER_SEPARATORS if len(columns) == 1 and each in columns[0]), None)
+    separator = next((each for each in _SEPARATORS if len(columns) == 1 and each in columns[0]), None)
     if separator:
         hint = f"the header seems to be separated by {separator!r}; set data.delimiter"
     elif close:

@@ -53,6 +53,14 @@ def test_file_that_is_no_table_is_refused_with_the_remedy(tmp_path, content, mes
     assert hint in caught.value.hint
 
 
+def test_a_header_with_commas_where_others_are_set_is_recognised(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_bytes(b"miles,tips\n1,2\n")
+    with pytest.raises(SourceError, match="has no column 'tips'") as caught:
+        check_csv([file], label="tips", delimiter=";")
+    assert caught.value.hint == "the header seems to be separated by ','; set data.delimiter"
+
+
 @pytest.mark.parametrize(
     "broken", [b"caf\xe9,2", b"a\0b,2", b"1", b"1,2,3", b'"never closed,2', b'"a"b"c,"2']
 )
