@@ -39,4 +39,8 @@ def column_names(file: InputFile, options: Options, *, wanted: Collection[str] =
     """
     if options.format == "jsonl":
         return json_lines.first_keys(file, options, wanted=wanted)
+    if options.format == "parquet":
+        from slipway.components.ingest.parquet_table import names
+
+        return names(file)
     return tuple(format_of(options).infer(file, replace(options, inferred_blocks=1), {}))

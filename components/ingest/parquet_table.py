@@ -55,6 +55,15 @@ def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(each.name for each in fields if each.name not in nested), nested
 
 
+def names(file: InputFile) -> tuple[str, ...]:
+    """Return the columns, also those that cannot be read.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    return tuple(_schema(file).names)
+
+
 def boolean_columns(file: InputFile) -> frozenset[str]:
     """Return the columns of true and false, and of lists of them.
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from slipway.components.ingest.blocks import BEYOND_64_BITS, Block, FileError, InputFile, Reject
+from slipway.components.ingest.column_names import column_names
 from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from slipway.components.ingest.column_types import (
     Columns,
@@ -72,6 +73,8 @@ def example_rows(
     form = format_of(options)
     floats: dict[str, Type] = {name: "float" for name, kind in columns.items() if kind == ColumnType.FLOAT}
     options = replace(options, types={**floats, **options.types})  # of whole numbers beyond 64 bits, too
+    if options.format == "parquet":  # in which further columns may be nested, and so unreadable
+        options = replace(options, columns=tuple(columns.keys() & {*column_names(file, options)}))
     there = form.infer(file, options, {**known, **columns})
     if options.format == "jsonl":  # the only format that would reject a row for a column that is ignored
         there = {name: kind for name, kind in there.items() if name in columns}

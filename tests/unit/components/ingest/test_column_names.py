@@ -29,6 +29,17 @@ def test_names_of_the_columns_are_read_from_the_head_of_a_file(file, tmp_path):
     assert column_names(parquet, Options(format="parquet")) == ("fare", "company")
 
 
+def test_further_columns_of_a_parquet_file_may_be_nested(tmp_path):
+    table = {"fare": [1.5, 2.5], "trip": [{"from": "a"}, {"from": "b"}], " ": [1, 2]}
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    file, options = InputFile(name="a.parquet", path=tmp_path / "a.parquet"), Options(format="parquet")
+    assert column_names(file, options) == ("fare", "trip", " ")
+    [rows] = example_rows(file, options, {"fare": ColumnType.FLOAT, "tip": ColumnType.FLOAT}, known={})
+    assert len(rows.records) == 2
+    with pytest.raises(FileError, match="column 'trip' is nested"):
+        list(example_rows(file, options, {"trip": ColumnType.TEXT}, known={}))
+
+
 def test_keys_are_those_of_the_first_objects_and_a_file_without_any_has_no_names(file):
     options = Options(format="jsonl", block_bytes=16)
     assert column_names(file("late.jsonl", 20 * b"[]\n" + b'{"fare": null}\n'), options) == ("fare",)
