@@ -25,6 +25,8 @@ MISSING_WORDS = frozenset(
     ]
 )  # fmt: skip
 """What people write into a cell without a value, in lower case; databases write \\N, and sheets #DIV/0!."""
+# null bhp, NaN %: programs write a unit behind whatever there is.
+_WORD_WITH_UNIT = r"^(?:na|n/a|nan|nil|none|null)(?: ?%| [^\s\d]{1,12})$"
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
 _THOUSANDS_BY_POINT = (",", ".")
@@ -171,7 +173,9 @@ def decimal_signs(texts: Mapping[str, pa.Array]) -> set[str]:
 
 def _present(trimmed: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return the distinct texts that are no words for a missing value, and a mask of these words."""
-    is_word = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(["", *MISSING_WORDS], trimmed.type))
+    lower = pc.utf8_lower(trimmed)
+    is_word = pc.is_in(lower, value_set=pa.array(["", *MISSING_WORDS], trimmed.type))
+    is_word = pc.or_(is_word, pc.match_substring_regex(lower, _WORD_WITH_UNIT))
     return pc.unique(trimmed.filter(pc.invert(is_word))), is_word
 
 

@@ -76,6 +76,14 @@ def test_numbers_are_recognised_however_they_are_written(values, number, words):
     assert words in found.words["x"]
 
 
+@pytest.mark.parametrize("word", ["null bhp", "NaN bhp", "n/a bhp"])
+def test_a_word_for_no_value_may_have_the_unit_of_the_numbers(word):
+    found = _forms([*(f"{n}.25 bhp" for n in range(20)), word])
+    assert (found.numbers, found.null_values) == ({"x": {"unit": "bhp"}}, (word,))
+    assert found.words["x"] == f"written as 0.25 bhp, {word} for no value"
+    assert _forms(["none given", "good", "bad"]) == _forms(["good", "bad"])
+
+
 WITH_POINT = [f"{n}.500" for n in range(1, 40)]
 
 
