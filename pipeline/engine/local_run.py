@@ -243,7 +243,12 @@ def prepare(
     server.settle("" if are_others_at_work else str(folder.parent), tick=tick)
     if resumed:
         published = server.published([last_attempt(record)], tick=tick)
-        take_up(journal, published, graph, lambda node, key: is_fingerprint_of(node, key, request, history))
+        take_up(
+            journal,
+            published,
+            graph,
+            lambda node, key: is_fingerprint_of(graph, node.id, key, request, history),
+        )
     while True:
         releases = beside.releases if beside else 0
         plan = make_plan(request, history, graph, resumed=resumed)

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from slipway.components.errors import SlipwayError
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
@@ -117,7 +118,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         resumed: the run to continue; its completed nodes are kept even with `--no-cache`.
     """
     baseline = reference = ""
-    own = {node.id: _own_parts(node, request, history) for node in graph.nodes}
+    own = {node.id: _own_parts(node, graph, request, history) for node in graph.nodes}
     prints = fingerprint_nodes(graph, own, baseline=baseline)
     retired, late = retired_blessings(request.output, graph.name), history.late_runs()
     for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
@@ -159,8 +160,10 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     return Plan(graph, prints, decisions, baseline, reference)
 
 
-def _own_parts(node: Node, request: Request, history: History) -> dict[str, str]:
-    return own_parts(node, roots=request.code_roots, memo=history.digest_memo, variables=request.keras)
+def _own_parts(node: Node, graph: Graph, request: Request, history: History) -> dict[str, str]:
+    added = (folder for folder in map(Path, graph.import_from) if folder.is_dir())
+    roots = tuple(dict.fromkeys((*request.code_roots, *added)))
+    return own_parts(node, roots=roots, memo=history.digest_memo, variables=request.keras)
 
 
 def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
@@ -181,13 +184,15 @@ def is_current(request: Request, plan: Plan, history: History, node_id: str) -> 
 
     False if they can no longer be read: the run goes on, and says that the node is not cached.
     """
-    return is_fingerprint_of(plan.graph[node_id], plan.prints[node_id], request, history)
+    return is_fingerprint_of(plan.graph, node_id, plan.prints[node_id], request, history)
 
 
-def is_fingerprint_of(node: Node, fingerprint: Fingerprint, request: Request, history: History) -> bool:
+def is_fingerprint_of(
+    graph: Graph, node_id: str, fingerprint: Fingerprint, request: Request, history: History
+) -> bool:
     """Return True if the code, data and settings of a node are now those of a fingerprint."""
     try:
-        now = _own_parts(node, request, history)
+        now = _own_parts(graph[node_id], graph, request, history)
     except SlipwayError:
         return False
     return now == own_parts_in(fingerprint)

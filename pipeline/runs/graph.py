@@ -72,11 +72,14 @@ class Graph:
     Attributes:
         nodes: in topological order.
         store: the SQLite file of its metadata store; empty if the store is on a server.
+        import_from: the folders that the process imports from in which a user's own pipeline was built: its
+            module may have added some to `sys.path`.
     """
 
     name: str
     nodes: tuple[Node, ...]
     store: str = ""
+    import_from: tuple[str, ...] = ()
 
     def __getitem__(self, node_id: str) -> Node:
         """Return the node of that id.

@@ -4,7 +4,7 @@ Imports TFX: runs in the fork server only.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.run_target import IR_NAME, ImageRun, IrRun, ModuleRun, Order, WorkloadRun
 from slipway.pipeline.wiring.beam_engine import completed_args
+from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.metadata_store import connection_config, prepare_server, sqlite_file
 
 # The operation of a ForEach that takes its artifacts one by one.
@@ -95,7 +96,11 @@ def compile_target(order: Order) -> Compiled:
     fill_parameters(ir, run_id=order.run_id, values=rest)
     # The paths of a workload's settings, such as train.pretrained, start at the project's folder.
     folders = [PROJECT_ROOT] if isinstance(target, WorkloadRun) else []
-    return _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed, folders=folders)
+    made = _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed, folders=folders)
+    if isinstance(target, ModuleRun):
+        imported = tuple(map(str, import_folders()))
+        return replace(made, graph=replace(made.graph, import_from=imported))
+    return made
 
 
 def _check_loops(ir: pipeline_pb2.Pipeline) -> None:

@@ -119,6 +119,22 @@ def test_a_module_that_was_edited_between_two_runs_counts(in_process, warm, monk
         assert Path(made).read_text() == word
 
 
+def test_an_edit_counts_in_a_folder_that_the_pipelines_own_module_puts_on_the_path(
+    in_process, warm, monkeypatch
+):
+    folder = in_process.folder
+    monkeypatch.setenv("PYTHONPATH", f"{in_process.environment['PYTHONPATH']}:{folder}")
+    (folder / "beside").mkdir()
+    source = MODULE.format(word="").replace("''", "users_word.WORD")
+    source = f"import sys\nsys.path.append({str(folder / 'beside')!r})\nimport users_word\n{source}"
+    (folder / "users_path.py").write_text(source)
+    for word in ("one", "three"):
+        (folder / "beside" / "users_word.py").write_text(f"WORD = {word!r}\n")
+        result = run("users_path:words", output=in_process.output, quiet=True, warm=warm)
+        [made] = result.raise_for_state().outputs("Say")["made"]
+        assert Path(made).read_text() == word
+
+
 def test_a_run_whose_warm_process_is_gone_is_reported(in_process):
     with Warm() as warm:
         pass
