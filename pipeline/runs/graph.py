@@ -24,7 +24,8 @@ class Node:
         files: other files that its settings name, e.g. a schema.
         uncached: why its result is never taken from an earlier run, in words; empty if it may be.
         is_resolver: whether its outputs depend on the content of the metadata store.
-        finds_baseline: True for the resolver of the latest blessed model, whose result can be predicted.
+        finds_baseline: True for the resolver of the pipeline's own latest blessed model, where models are
+            made: its result can be predicted.
         finds_reference: for the resolver of the data that a gate compares with, whose result can be
             predicted too: `passed`, `blessed` or `span N`, see `resolver_keys.reference_key`; empty for
                 every other node.

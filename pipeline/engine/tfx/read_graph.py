@@ -4,7 +4,7 @@ Imports TFX: runs in the fork server only.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ def _node(
         files=tuple(files),
         uncached=_uncached(node, values, executor=executor, driver=driver),
         is_resolver=node.node_info.type.name == RESOLVER,
-        finds_baseline=_strategies(node) == {LatestBlessedModelStrategy.__name__},
+        finds_baseline=_finds_baseline(node),
         finds_reference=_finds_reference(node),
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
@@ -244,6 +244,22 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
     return tuple(sorted(set(node.upstream_nodes) - needed))
 
 
+def _finds_baseline(node: pipeline_pb2.PipelineNode) -> bool:
+    """Return True for a resolver of the latest model that runs of the node's own pipeline blessed."""
+    own = _name_of(node.contexts.contexts)
+    channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
+    return _strategies(node) == {LatestBlessedModelStrategy.__name__} and all(
+        _name_of(channel.context_queries) == own for channel in channels
+    )
+
+
+def _name_of(contexts: Iterable[Any]) -> Any:
+    """Return the name of the pipeline among contexts, or queries for them; None if none is named."""
+    return next(
+        (each.name for each in contexts if each.type.name == constants.PIPELINE_CONTEXT_TYPE_NAME), None
+    )
+
+
 def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
     """Return the rule by which a resolver of verdicts chooses one; empty for every other node."""
     if _takes(node) != {DataVerdict.TYPE_NAME}:
@@ -269,12 +285,16 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
     judges = {node.id for node in nodes if _JUDGEMENTS.intersection(node.outputs.values())}
     asked = {up for node in nodes if node.id in judges for up in node.upstream}
     found = []
+    # Where no model is made there is none that could be compared with itself: the store is asked.
+    trains = any("Model" in node.outputs.values() for node in nodes if not node.is_resolver)
     for node, each in zip(nodes, ir.nodes, strict=True):
         inputs = each.pipeline_node.inputs.inputs.values()
         givers = {channel.producer_node_query.id for spec in inputs for channel in spec.channels}
         changed = replace(node, gates=tuple(sorted(judges.intersection(node.upstream) - givers)))
         if node.finds_baseline and node.id in asked:
             changed = replace(changed, finds_baseline=False, finds_reference="blessed")
+        elif not trains:
+            changed = replace(changed, finds_baseline=False)
         found.append(changed)
     return tuple(found)
 

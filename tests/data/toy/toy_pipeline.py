@@ -21,6 +21,7 @@ from tfx import v1 as tfx
 from tfx.dsl.experimental.node_execution_options.utils import NodeExecutionOptions
 from tfx.types import standard_artifacts
 from tfx.types.channel import union
+from tfx.types.channel_utils import external_pipeline_artifact_query
 
 from slipway.components.errors import GateStopError
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE, state_folder
@@ -197,6 +198,34 @@ def MayUse(
     made.value = value.value if value else "nothing"
 
 
+@tfx.dsl.components.component
+def Fit(
+    text: tfx.dsl.components.Parameter[str],
+    model: tfx.dsl.components.OutputArtifact[standard_artifacts.Model],
+):
+    """Makes a model."""
+    Path(model.uri, "word").write_text(text)
+
+
+@tfx.dsl.components.component
+def Bless(
+    model: tfx.dsl.components.InputArtifact[standard_artifacts.Model],
+    blessing: tfx.dsl.components.OutputArtifact[standard_artifacts.ModelBlessing],
+):
+    """Blesses each model."""
+    blessing.set_int_custom_property("blessed", 1)
+    blessing.set_int_custom_property("current_model_id", model.id)
+
+
+@tfx.dsl.components.component
+def Infer(
+    model: tfx.dsl.components.InputArtifact[standard_artifacts.Model],
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+):
+    """Tells which model it has."""
+    made.value = Path(model.uri, "word").read_text()
+
+
 def pipeline(name: str, *nodes, enable_cache: bool = True) -> tfx.dsl.Pipeline:
     """A pipeline whose artifacts lie in the folder."""
     return tfx.dsl.Pipeline(
@@ -363,6 +392,32 @@ def follow():
     ).with_id("Latest")
     latest.add_upstream_node(make)
     return pipeline("follow", make, latest, Use(value=latest.outputs["latest"]).with_id("Use"))
+
+
+def train(word: str):
+    """Makes a model and blesses it."""
+    fit = Fit(text=word).with_id("Fit")
+    return pipeline("train", fit, Bless(model=fit.outputs["model"]).with_id("Bless"))
+
+
+def infer(name: str, store: str):
+    """Uses the latest model that the pipeline above has blessed: of another name, or of the same one."""
+    kinds = {"model": standard_artifacts.Model, "model_blessing": standard_artifacts.ModelBlessing}
+    makers = {"model": ("Fit", "model"), "model_blessing": ("Bless", "blessing")}
+    found = {key: tfx.dsl.Channel(type=kind) for key, kind in kinds.items()}
+    if name != "train":
+        found = {
+            key: external_pipeline_artifact_query(
+                kind, owner="us", pipeline_name="train", producer_component_id=node, output_key=output
+            )
+            for (key, kind), (node, output) in zip(kinds.items(), makers.values(), strict=True)
+        }
+    latest = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy, **found
+    ).with_id("Latest")
+    made = pipeline(name, latest, Infer(model=latest.outputs["model"]).with_id("Infer"))
+    made.metadata_connection_config = tfx.orchestration.metadata.sqlite_metadata_connection_config(store)
+    return made
 
 
 def missing():

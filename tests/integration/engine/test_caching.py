@@ -9,6 +9,7 @@ import pytest
 from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.plan.run_request import again, pipeline_request
+from slipway.pipeline.screen.display import RunDisplay
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +145,21 @@ def test_what_follows_a_resolver_is_cached_while_it_finds_the_same(in_process, r
         assert [kind for (kind,) in store.execute(CACHE_CONTEXT, (execution,))] == ["execution_cache"]
         [[execution, _]] = store.execute(OF_A_NODE, (same.run_id, "follow.Latest"))
         assert {kind for kind, _ in events(store, execution)} == {"INTERNAL_OUTPUT"}
+
+
+@pytest.mark.parametrize("name", ["infer", "train"])
+def test_the_latest_blessed_model_of_a_pipeline_whose_runs_are_not_known_here_is_looked_up(
+    in_process, run, warm, tmp_path, name
+):
+    """Of another name, or of the same one with an output folder of its own; the metadata store is one."""
+    asked = {"name": name, "store": str(in_process.output / "metadata.db")}
+    told = []
+    for word in ("one", "three", "three"):
+        run("train", sets=[f"word={word}"])
+        request = pipeline_request("toy_pipeline:infer", parameters=asked, output=tmp_path, beam_args=[])
+        told.append(execute(request, display=RunDisplay(), warm=warm))
+    assert [Path(made(each)["Infer"]).read_text() for each in told] == ["one", "three", "three"]
+    assert [node.state for node in told[-1].nodes] == ["cached"] * 2
 
 
 def test_execution_whose_process_was_killed_is_closed_by_the_next_run(in_process, run):
