@@ -40,7 +40,7 @@ from slipway.pipeline.engine.processes.os_processes import (
 from slipway.pipeline.engine.processes.random_draws import drawing_state
 from slipway.pipeline.engine.tfx.load_pipeline import check_target
 from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls
-from slipway.pipeline.runs.run_target import Order
+from slipway.pipeline.runs.run_target import IrRun, ModuleRun, Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
@@ -135,7 +135,9 @@ class ForkServer:
         cache_beam_lookups()
         bind_to_loopback()
         run_in_process_by_default()
-        compiled = with_found(compile_target(order))
+        # A workload's graph is kept for later runs, and its records hold all runs of it.
+        runs = order.target.output / "runs" if isinstance(order.target, (ModuleRun, IrRun)) else None
+        compiled = with_found(compile_target(order), runs=runs)
         if compiled.graph.store:
             store = importlib.import_module("ml_metadata").MetadataStore
             serialize_store_calls(store, compiled.graph.store)

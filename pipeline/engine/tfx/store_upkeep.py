@@ -86,14 +86,15 @@ def _close_dead(store: mlmd.MetadataStore, runs: Path) -> None:
         for execution in store.get_executions(newest)
         if execution.last_known_state == _Execution.RUNNING
     )
-    dead = [execution for execution in running if _is_of(store, execution.id, runs)]
+    dead = [execution for execution in running if is_of(store, execution.id, runs)]
     for execution in dead:
         execution.last_known_state = _Execution.FAILED
     if dead:
         store.put_executions(dead)
 
 
-def _is_of(store: mlmd.MetadataStore, execution_id: int, runs: Path) -> bool:
+def is_of(store: mlmd.MetadataStore, execution_id: int, runs: Path) -> bool:
+    """Return True if an execution is of a run whose record is in the folder `runs`."""
     names = [
         context.name
         for context in store.get_contexts_by_execution(execution_id)

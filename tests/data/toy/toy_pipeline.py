@@ -211,19 +211,20 @@ def Fit(
 def Bless(
     model: tfx.dsl.components.InputArtifact[standard_artifacts.Model],
     blessing: tfx.dsl.components.OutputArtifact[standard_artifacts.ModelBlessing],
+    blessed: tfx.dsl.components.Parameter[int] = 1,
 ):
-    """Blesses each model."""
-    blessing.set_int_custom_property("blessed", 1)
+    """Blesses each model, unless it is told not to."""
+    blessing.set_int_custom_property("blessed", blessed)
     blessing.set_int_custom_property("current_model_id", model.id)
 
 
 @tfx.dsl.components.component
 def Infer(
-    model: tfx.dsl.components.InputArtifact[standard_artifacts.Model],
     made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+    model: tfx.dsl.components.InputArtifact[standard_artifacts.Model] = None,
 ):
     """Tells which model it has."""
-    made.value = Path(model.uri, "word").read_text()
+    made.value = Path(model.uri, "word").read_text() if model else "nothing"
 
 
 def pipeline(name: str, *nodes, enable_cache: bool = True) -> tfx.dsl.Pipeline:
@@ -416,6 +417,22 @@ def infer(name: str, store: str):
         strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy, **found
     ).with_id("Latest")
     made = pipeline(name, latest, Infer(model=latest.outputs["model"]).with_id("Infer"))
+    made.metadata_connection_config = tfx.orchestration.metadata.sqlite_metadata_connection_config(store)
+    return made
+
+
+def compare(word: str, verdict: int, store: str):
+    """Makes a model, with the latest blessed one to compare with."""
+    fit = Fit(text=word).with_id("Fit")
+    latest = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
+        model=tfx.dsl.Channel(type=standard_artifacts.Model),
+        model_blessing=tfx.dsl.Channel(type=standard_artifacts.ModelBlessing),
+    ).with_id("Latest")
+    before = Infer(model=latest.outputs["model"]).with_id("Infer")
+    bless = Bless(model=fit.outputs["model"], blessed=verdict).with_id("Bless")
+    bless.add_upstream_node(before)
+    made = pipeline("compare", latest, before, fit, bless)
     made.metadata_connection_config = tfx.orchestration.metadata.sqlite_metadata_connection_config(store)
     return made
 

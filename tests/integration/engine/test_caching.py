@@ -162,6 +162,22 @@ def test_the_latest_blessed_model_of_a_pipeline_whose_runs_are_not_known_here_is
     assert [node.state for node in told[-1].nodes] == ["cached"] * 2
 
 
+def test_a_model_that_was_blessed_by_runs_recorded_elsewhere_is_compared_with(in_process, warm, tmp_path):
+    """As TFX's own runner leaves it in the store, or a run with another output folder."""
+
+    def train(word, *, verdict, output):
+        sets = {"word": word, "store": str(tmp_path / "metadata.db"), "verdict": verdict}
+        request = pipeline_request("toy_pipeline:compare", parameters=sets, output=output, beam_args=[])
+        return Path(made(execute(request, display=RunDisplay(), warm=warm))["Infer"]).read_text()
+
+    ours, theirs = in_process.output, tmp_path / "theirs"
+    assert train("one", verdict="1", output=ours) == "nothing"
+    assert train("two", verdict="0", output=ours) == "one"
+    assert train("three", verdict="1", output=theirs) == "one"
+    assert train("four", verdict="0", output=ours) == "three"
+    assert train("five", verdict="1", output=ours) == "three", "a run of ours has only read it"
+
+
 def test_execution_whose_process_was_killed_is_closed_by_the_next_run(in_process, run):
     killed = run("remember")
     assert running(in_process) == 1
