@@ -163,7 +163,8 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
 def _own_parts(node: Node, graph: Graph, request: Request, history: History) -> dict[str, str]:
     added = (folder for folder in map(Path, graph.import_from) if folder.is_dir())
     roots = tuple(dict.fromkeys((*request.code_roots, *added)))
-    return own_parts(node, roots=roots, memo=history.digest_memo, variables=request.keras)
+    variables = {**request.keras, **graph.keras}
+    return own_parts(node, roots=roots, memo=history.digest_memo, variables=variables)
 
 
 def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:

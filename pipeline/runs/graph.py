@@ -75,12 +75,14 @@ class Graph:
         store: the SQLite file of its metadata store; empty if the store is on a server.
         import_from: the folders that the process imports from in which a user's own pipeline was built: its
             module may have added some to `sys.path`.
+        keras: the variables by which that process takes another Keras than the default: it may have set them.
     """
 
     name: str
     nodes: tuple[Node, ...]
     store: str = ""
     import_from: tuple[str, ...] = ()
+    keras: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, node_id: str) -> Node:
         """Return the node of that id.

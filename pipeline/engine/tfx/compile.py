@@ -3,6 +3,7 @@
 Imports TFX: runs in the fork server only.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.run_target import IR_NAME, ImageRun, IrRun, ModuleRun, Order, WorkloadRun
 from slipway.pipeline.wiring.beam_engine import completed_args
 from slipway.pipeline.wiring.import_folders import import_folders
+from slipway.pipeline.wiring.keras_choice import other_keras
 from slipway.pipeline.wiring.metadata_store import connection_config, prepare_server, sqlite_file
 
 # The operation of a ForEach that takes its artifacts one by one.
@@ -98,8 +100,8 @@ def compile_target(order: Order) -> Compiled:
     folders = [PROJECT_ROOT] if isinstance(target, WorkloadRun) else []
     made = _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed, folders=folders)
     if isinstance(target, ModuleRun):
-        imported = tuple(map(str, import_folders()))
-        return replace(made, graph=replace(made.graph, import_from=imported))
+        imported, keras = tuple(map(str, import_folders())), other_keras(os.environ, is_ours=False)
+        return replace(made, graph=replace(made.graph, import_from=imported, keras=keras))
     return made
 
 

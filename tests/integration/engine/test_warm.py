@@ -135,6 +135,18 @@ def test_an_edit_counts_in_a_folder_that_the_pipelines_own_module_puts_on_the_pa
         assert Path(made).read_text() == word
 
 
+def test_another_keras_that_the_pipelines_own_module_takes_counts(in_process, warm, monkeypatch):
+    folder = in_process.folder
+    monkeypatch.setenv("PYTHONPATH", f"{in_process.environment['PYTHONPATH']}:{folder}")
+    monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
+    (folder / "users_words.py").write_text(MODULE.format(word="one"))
+    source = "from users_words import words\n"
+    for line in ("", "import os\nos.environ['TF_USE_LEGACY_KERAS'] = '1'\n"):
+        (folder / "users_keras.py").write_text(line + source)
+        last = run("users_keras:words", output=in_process.output, quiet=True, warm=warm)
+    assert last.nodes["Say"].why == "TF_USE_LEGACY_KERAS 1 added"
+
+
 def test_a_run_whose_warm_process_is_gone_is_reported(in_process):
     with Warm() as warm:
         pass
