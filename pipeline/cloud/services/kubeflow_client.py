@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.config.cloud_services import KubeflowConfig
+from slipway.pipeline.errors import PipelineError
 
 # For connecting and reading. A pair, because this client ignores a single number that is not an int.
 _TIMEOUT_S = (30.0, 30.0)
@@ -190,13 +191,24 @@ class KubeflowClient:
         configuration.retries = _retries()
         if self._settings.ca_file:
             configuration.ssl_ca_cert = self._settings.ca_file
-        if token := os.environ.get(self._settings.token_env):
+        if token := self._token():
             configuration.api_key["authorization"] = token
             configuration.api_key_prefix["authorization"] = "Bearer"
         client = self.models.ApiClient(configuration)
         client.deserialize = _of_the_api(client.deserialize)
         client.request = _with_text(client.request, self.models.ApiException)
         return client
+
+    def _token(self) -> str:
+        """Return the token, "" for none; Python's error about one that no header can hold would repeat it."""
+        name = self._settings.token_env
+        token = os.environ.get(name, "").strip()
+        if not (token.isascii() and token.isprintable()):
+            raise PipelineError(
+                f"{name} is not a token: it holds a line break or letters that no header can",
+                hint="copy it again",
+            )
+        return token
 
     @contextmanager
     def _in_words(self, doing: str) -> Iterator[None]:

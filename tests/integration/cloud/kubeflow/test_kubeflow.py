@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import ssl
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -76,6 +77,19 @@ def test_missing_token_is_reported(service, submit, monkeypatch):
     with pytest.raises(PipelineError, match="no valid token") as caught:
         submit()
     assert caught.value.hint == "set KUBEFLOW_TOKEN to a token of the installation"
+
+
+def test_line_break_around_a_token_is_no_part_of_it(submit, monkeypatch):
+    monkeypatch.setenv("KUBEFLOW_TOKEN", f"{os.environ['KUBEFLOW_TOKEN']}\r\n")
+    assert submit().name == "r0"
+
+
+@pytest.mark.parametrize("token", ["secret-\ntoken", "secret-töken"])
+def test_token_that_no_header_can_hold_is_not_repeated(submit, monkeypatch, token):
+    monkeypatch.setenv("KUBEFLOW_TOKEN", token)
+    with pytest.raises(PipelineError, match="KUBEFLOW_TOKEN is not a token") as caught:
+        submit()
+    assert "secret" not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
 
 
 @pytest.mark.parametrize("code", [500, 503])
