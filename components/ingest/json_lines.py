@@ -299,8 +299,9 @@ def _number_or_text(text: bytes, is_number: bool) -> float | str:
     if math.isinf(number) and b"inf" not in text.lower():
         # Beyond a double. The greatest one is rejected as beyond 32 bits; infinity would be a value.
         return math.copysign(sys.float_info.max, number)
-    # Python's int() rejects numbers of several thousand digits, which are beyond a double.
-    is_whole = not text.strip(b"+-_0123456789") and int(text) in INT64
+    # Python's int() rejects several thousand digits; so many are beyond a double, or zeros before a number.
+    is_short = len(text) <= sys.int_info.str_digits_check_threshold
+    is_whole = is_short and not text.strip(b"+-_0123456789") and int(text) in INT64
     return int(text) if is_whole else number
 
 

@@ -212,3 +212,9 @@ def test_whole_number_in_quotes_beyond_64_bits_is_read_where_no_other_is_a_fract
     path.write_text('{"n": "99999999999999999999999"}\n{"n": "7"}\n', encoding="utf-8")
     found = ingest(path, format="jsonl", numbers={"n": {}}, split={"all": 1})
     assert [row["n"] for row in found.splits["all"]] == [[pytest.approx(1e23)], [7.0]]
+
+
+def test_json_number_behind_thousands_of_zeros_is_a_number(ingest, write):
+    path = write('{"n": "$%s"}\n{"n": "$2"}\n' % ("0" * 5000 + "1"), "in.jsonl")
+    found = ingest(path, format="jsonl", numbers={"n": {"unit": "$"}}, split={"all": 1})
+    assert [row["n"] for row in found.rows] == [[1.0], [2.0]]
