@@ -81,9 +81,9 @@ def open_store(
         stalled_s: see `STALLED_S`; None: as long as the whole request.
 
     Raises:
-        ComponentError: the library is not installed, the environment does not name the account or names
-            a user in an endpoint, minio:// has no endpoint, or this process was forked from one that has used
-            a store.
+        ComponentError: the library is not installed, the environment does not name the account, names a user
+            in an endpoint or holds what no header can, minio:// has no endpoint, or this process was forked
+            from one that has used a store.
     """
     try:
         from obstore.exceptions import BaseError
@@ -106,6 +106,14 @@ def open_store(
         if "@" in os.environ.get(name, ""):
             raise ComponentError(
                 f"{address}: {name} holds a user or a password.", hint="name the address of the store alone"
+            )
+    for name in VARIABLES[kind]:
+        value = os.environ.get(name, "")
+        if not (value.isprintable() and (value.isascii() or name in _ENDPOINTS[kind])):
+            # No header can hold it, and the library ends in a panic, which is no Exception.
+            raise ComponentError(
+                f"{address}: {name} holds a line break or another letter that cannot be sent.",
+                hint=f"set it without: export {name}=\"$(tr -d '\\r\\n' < FILE)\"",
             )
     if address.startswith(MINIO) and not any(os.environ.get(name) for name in _ENDPOINTS[kind]):
         raise ComponentError(  # Amazon may have a bucket of that name, of somebody else

@@ -54,6 +54,24 @@ def test_endpoint_with_a_password_is_refused_without_naming_it(monkeypatch, addr
     assert "hidden" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("s3://b", "AWS_ACCESS_KEY_ID"),
+        ("s3://b", "AWS_SESSION_TOKEN"),
+        ("minio://b", "AWS_SECRET_ACCESS_KEY"),
+        ("az://b", "AZURE_STORAGE_ACCOUNT_KEY"),
+    ],
+)
+@pytest.mark.parametrize("value", ["hidden\n", "hidden\r", "hiddän"])
+def test_key_that_no_header_can_hold_is_refused_without_naming_it(monkeypatch, address, name, value):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://127.0.0.1:9")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ComponentError, match=f"{name} holds a line break or another letter") as caught:
+        open_store(address)
+    assert "hidd" not in str(caught.value)
+
+
 def test_process_forked_from_one_that_used_a_store_is_refused_rather_than_left_waiting(monkeypatch):
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     open_store("s3://b")
