@@ -1,6 +1,7 @@
 """Finds the reason in an error's message, around which TensorFlow and Keras put words of their own. Pure."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 _MOST_CHARACTERS = 300
@@ -10,9 +11,10 @@ _OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<w
 _OF_A_SHAPE = re.compile(r"Could not automatically infer the output shape.+?Error encountered:\s+", re.DOTALL)
 _OF_A_GRAPH = "Graph execution error:"
 _ABOUT_THE_GRAPH = (_OF_A_GRAPH, "Detected at node", "<stack traces", "[[{{node", 'File "')
-# Also of a graph on several devices, such as a CPU and a GPU, which numbers the errors.
-_AROUND = re.compile(r"^\d+ root error\(s\) found\.$|^\(\d+\) [A-Z_]+: +|\{\{function_node [^}]*\}\} ?")
-_NODE = re.compile(r"\[\[\{\{node (?P<name>[^}]+)\}\}\]\]")
+# Also of a graph on several devices, such as a CPU and a GPU, which numbers the errors. A message may quote
+# all of a request: `[^{}]` ends at the next name, or the time would grow with the square of the size.
+_AROUND = re.compile(r"^\d+ root error\(s\) found\.$|^\(\d+\) [A-Z_]+: +|\{\{function_node [^{}]*\}\} ?")
+_NODE = re.compile(r"\[\[\{\{node (?P<name>[^{}]+)\}\}\]\]")
 # TensorFlow reports an error in code rewritten by AutoGraph, or of an operation of a graph, as text: lines of
 # the code, and the error below.
 _REWRITTEN = "in user code:"
@@ -93,5 +95,5 @@ def sentence(message: str) -> str:
     return next(useful, "")[:_MOST_CHARACTERS]
 
 
-def _lines(message: str) -> list[str]:
-    return [_AROUND.sub("", line.strip()) for line in message.splitlines()]
+def _lines(message: str) -> Iterator[str]:
+    return (_AROUND.sub("", line.strip()) for line in message.splitlines())

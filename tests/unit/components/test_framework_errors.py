@@ -1,5 +1,7 @@
 """What TensorFlow and Keras put around the reason of an error is left out."""
 
+import time
+
 import pytest
 
 from slipway.components.framework_errors import reason, rewritten, sentence, shortened, words
@@ -66,6 +68,13 @@ def test_the_reason_is_what_is_left(message, lines):
 )
 def test_the_sentence_is_the_first_line_that_is_not_about_the_graph(message, first):
     assert sentence(message) == first
+
+
+@pytest.mark.parametrize("name", ["{{function_node ", "[[{{node "])
+def test_what_looks_like_many_nodes_in_a_quoted_request_takes_no_time(name):
+    began_s = time.process_time()
+    reason(f"Graph execution error:\n\nCould not parse: '{name * 25_000}'")
+    assert time.process_time() - began_s < 1
 
 
 def test_the_labels_of_a_whole_batch_are_cut():
