@@ -5,6 +5,7 @@ from dataclasses import MISSING, dataclass
 from typing import Any, Literal, Self
 
 from slipway.components.errors import ComponentError
+from slipway.components.escaped_text import escaped
 from slipway.components.nearest import nearest
 from slipway.components.setting_fields import setting
 
@@ -117,8 +118,8 @@ class Limits:
             if name not in columns:
                 raise ComponentError(
                     f"{SECTION}.features: {name!r} is not a column of the data; "
-                    f"nearest: {nearest(name, columns, similarity=0)}",
-                    hint=f"columns that are read: {', '.join(columns)}",
+                    f"nearest: {escaped(nearest(name, columns, similarity=0))}",
+                    hint=f"columns that are read: {', '.join(map(escaped, columns))}",
                 )
 
     @classmethod

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from slipway.components.errors import ComponentError
+from slipway.components.escaped_text import escaped
 from slipway.components.ingest.header_names import INDEX
 from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.nearest import nearest_first
@@ -198,7 +199,7 @@ class Options:
                     left = f"; if data.columns leaves it out, remove it from data.{key}"
                     raise ComponentError(
                         f"no column is named {name!r}, of which data.{key} gives the {what}",
-                        hint=f"there are {', '.join(there)}{left if self.columns else ''}",
+                        hint=f"there are {', '.join(map(escaped, there))}{left if self.columns else ''}",
                     )
 
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
@@ -212,7 +213,7 @@ class Options:
             if name not in there:
                 raise ComponentError(
                     f"{file} has no column {name!r}, which data.columns names",
-                    hint=f"there are {', '.join(names[:20])}",
+                    hint=f"there are {', '.join(map(escaped, names[:20]))}",
                 )
         read = {*wanted, self.split_column} if wanted else there
         return tuple(name for name in names if name in read)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import accumulate
 
-from slipway.components.escaped_text import short
+from slipway.components.escaped_text import escaped, short
 from slipway.components.metrics.definitions import METRICS, metric_of, plain_name
 from slipway.components.model_gate.slice_names import slice_columns
 
@@ -356,8 +356,8 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
 
 
 def class_name(label: float, classes: Sequence[str]) -> str:
-    """Return the name of a class, shortened for a message, or its number if it has no name."""
-    return short(classes[int(label)]) if label in range(len(classes)) else f"{label:g}"
+    """Return the name of a class, on one line and shortened for a message, or its number if it has none."""
+    return short(escaped(classes[int(label)])) if label in range(len(classes)) else f"{label:g}"
 
 
 def _are_shares(metric: str, labels: LabelStatistics) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self, TypedDict, Unpack, cast
 
 from slipway.components.errors import ComponentError
+from slipway.components.escaped_text import escaped
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.query.tables import SQL, QueryError
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
@@ -427,8 +428,8 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
             if name not in columns:
                 near = nearest(name, columns, similarity=0)
                 raise ConfigError(
-                    f"{key}: {name!r} is not a column of the data; nearest: {near}",
-                    hint=f"columns: {', '.join(columns)}",
+                    f"{key}: {name!r} is not a column of the data; nearest: {escaped(near)}",
+                    hint=f"columns: {', '.join(map(escaped, columns))}",
                 )
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import Floats
+from slipway.components.escaped_text import escaped
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.parquet_batches import batches
 from slipway.components.ingest.source_limits import SourceLimits
@@ -203,7 +204,7 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             raise UsageError(
-                f"{file} has no column {name!r}; it has {', '.join(names[:10])}.",
+                f"{file} has no column {name!r}; it has {', '.join(map(escaped, names[:10]))}.",
                 hint="name the key as in the log (logged_id, or a column of request_log.columns), and the "
                 "label as in training",
             )

@@ -17,3 +17,9 @@ def test_limits_of_a_feature_that_there_is_not_are_refused():
         limits.check_features(["fare", "company"])
     assert error.value.hint == "columns that are read: fare, company"
     limits.check_features(["fare", "company", "compny"])
+
+
+def test_line_break_in_the_name_of_a_column_begins_no_line():
+    with pytest.raises(ComponentError) as error:
+        Limits(features={"b": {"max_scale": 2.0}}).check_features(["a\nhint: do"])
+    assert "\n" not in error.value.message + error.value.hint

@@ -162,6 +162,11 @@ def test_classes_are_reported_by_their_names():
     assert list(document["overall"]["binary_accuracy"]) == ["always answering stays"]
 
 
+def test_line_break_in_the_name_of_a_class_begins_no_line():
+    [refused] = check({"binary_accuracy": 0.6}, classes=("a\nhint: do", "b"))
+    assert refused.required == r"above 0.775 (always answering a\nhint: do)"
+
+
 FEW = LabelStatistics.of_counts({0: 30, 1: 10})
 
 

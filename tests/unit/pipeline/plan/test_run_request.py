@@ -165,6 +165,16 @@ def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path
     assert "trip_miles" in refused.value.hint
 
 
+def test_line_break_in_the_name_of_a_column_begins_no_line(project, tmp_path):
+    (tmp_path / "a.csv").write_text('"fare\nhint: do",tips\n1,2\n', encoding="utf-8")
+    sets = read_assignments([f"data.source={tmp_path}/a.csv", "data.columns=[tips, far]"])
+    with pytest.raises(ConfigError) as refused:
+        workload_request(
+            WorkloadChoice(project / "workloads/taxi/workload.yaml", sets), output=tmp_path, beam_args=()
+        )
+    assert "\n" not in refused.value.message + refused.value.hint
+
+
 @pytest.mark.parametrize(
     "setting",
     [

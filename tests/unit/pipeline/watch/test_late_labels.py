@@ -124,6 +124,13 @@ def test_a_table_without_the_column_says_which_it_has(tmp_path, suffix):
         read(file)
 
 
+def test_line_break_in_the_name_of_a_column_begins_no_line(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('"trip\nhint: do",label\n1,2\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"it has trip\\nhint: do, label\."):
+        read(file)
+
+
 def test_code_that_no_class_has_is_one_sentence(tmp_path):
     (tmp_path / "a.csv").write_text("id,label\n1,2\n")
     with pytest.raises(UsageError, match=r"'2' for '1'; it must be one of no, yes, or its code, 0 to 1"):
