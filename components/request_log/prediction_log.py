@@ -27,7 +27,8 @@ from slipway.components.saved_model.signatures import TRANSFORM_FEATURES
 MOST_RECORD_BYTES = 64 * 2**20
 _LAST_S = 253_402_300_799  # the end of the year 9999, the last that a datetime holds
 _MOST_CELLS = 2**22
-"""The most cells of a tensor: a few bytes may stand for any number of equal ones."""
+"""The most cells of a tensor, and of all columns of a request: a few bytes may stand for any number of equal
+ones."""
 
 # By number in tensorflow/core/framework/types.proto: the field of TensorProto, and the type of its content.
 _STRING = 7
@@ -114,14 +115,17 @@ def read_predictions(
         needed: those that have a value in every row: an empty text there is one.
     """
     waiting: list[_Examples] = []
+    examples = 0
     for found in _requests(file, columns, left_out, needed):
         if isinstance(found, str):
             left_out[found] += 1
         elif isinstance(found, _Examples):
             waiting.append(found)
-            if len(waiting) == _EXAMPLES_AT_ONCE:
+            examples += len(found.records)
+            if examples >= _EXAMPLES_AT_ONCE:
                 yield from _decoded(waiting, columns, left_out)
                 waiting.clear()
+                examples = 0
         else:
             yield from _with_columns(found, left_out)
     yield from _decoded(waiting, columns, left_out)
@@ -196,7 +200,8 @@ def _request(
     at_s = metadata.timestamp_secs if 0 < metadata.timestamp_secs <= _LAST_S else 0
     try:
         examples = _examples(request.inputs, columns)
-        rows = _rows(request.inputs, columns, needed) if examples is None else []
+        most = max(_MOST_CELLS, len(record))  # at least as many as a record holds without repeating any
+        rows = _rows(request.inputs, columns, needed, most) if examples is None else []
         answers = list(answers_of_lists({name: _nested(each) for name, each in response.outputs.items()}))
     except _WrongTensorError:
         return NO_TENSOR
@@ -216,18 +221,25 @@ def _examples(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[bytes] 
     if len(inputs) == 1:
         [(name, only)] = inputs.items()
         if only.dtype == _STRING and len(shape_of(only.tensor_shape) or ()) == 1 and name not in columns:
-            return _nested(only)
+            examples = _nested(only)
+            is_repeated = len(only.string_val) < len(examples)
+            if is_repeated and (len(columns) + len(examples[-1])) * len(examples) > _MOST_CELLS:
+                raise _WrongTensorError
+            return examples
     return None
 
 
 def _rows(
-    inputs: Mapping[str, Any], columns: Sequence[str], needed: Collection[str]
+    inputs: Mapping[str, Any], columns: Sequence[str], needed: Collection[str], most_cells: int
 ) -> list[dict[str, object]]:
     if not any(name in inputs for name in columns):  # of another model; the number of rows does not matter
         raise _NoColumnError
     if (row := _one_row(inputs, columns, needed)) is not None:
         return [row]
-    there = {name: _nested(inputs[name]) for name in columns if name in inputs}
+    chosen = {name: inputs[name] for name in columns if name in inputs}
+    if sum(abs(math.prod(shape_of(each.tensor_shape) or ())) for each in chosen.values()) > most_cells:
+        raise _WrongTensorError
+    there = {name: _nested(each) for name, each in chosen.items()}
     return list(rows_of_lists(there, columns, needed))
 
 

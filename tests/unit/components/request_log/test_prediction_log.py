@@ -7,6 +7,7 @@ from fuzzing.prediction_logs import example, prediction_log, shape_bytes, with_c
 from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.tfrecord import frame
 from slipway.components.request_log import prediction_log as module
+from slipway.components.request_log.logged_values import rows_of_examples
 from slipway.components.request_log.prediction_log import read_predictions
 from slipway.components.request_log.prediction_log_message import MESSAGES, OTHER_KINDS
 
@@ -98,6 +99,13 @@ def of_shape(*sizes):
     return log.SerializeToString()
 
 
+def repeated(rows, **inputs):
+    log = MESSAGES["PredictionLog"].FromString(prediction_log(inputs, [0.5]))
+    for name, tensor in log.predict_log.request.inputs.items():
+        tensor.tensor_shape = shape_bytes(rows) if name == "examples" else shape_bytes(rows, 1)
+    return log.SerializeToString()
+
+
 def of_wrong_shape(content):
     log = MESSAGES["PredictionLog"].FromString(prediction_log({"fare": [1.5]}, [0.5]))
     log.predict_log.request.inputs["fare"].tensor_shape = content
@@ -132,6 +140,8 @@ def of_signature(name):
         (of_shape(2**40, 2**40), module.NO_TENSOR),
         (of_shape(0, 1), module.NO_TENSOR),
         (of_shape(2**40, 0), module.NO_TENSOR),
+        (repeated(3_000_000, fare=[1.5], company=[b"A"]), module.NO_TENSOR),
+        (repeated(3_000_000, examples=[EXAMPLES[0]]), module.NO_TENSOR),
         (of_wrong_shape(b"\x18\x01"), module.NO_TENSOR),  # of unknown rank
         (of_wrong_shape(b"\xff" * 200), module.NO_TENSOR),
     ],
@@ -158,3 +168,21 @@ def test_compressed_data_that_is_torn_and_a_file_that_is_no_tfrecord_are_counted
     for path in sorted(tmp_path.iterdir()):
         list(read_predictions(InputFile(path.name, path), COLUMNS, told))
     assert told == {module.REST: 3}
+
+
+def test_examples_of_many_requests_are_decoded_together_however_many_each_has(read, monkeypatch):
+    sizes = []
+
+    def decoded(records, columns):
+        sizes.append(len(records))
+        return rows_of_examples(records, columns)
+
+    monkeypatch.setattr(module, "rows_of_many_examples", decoded)
+    monkeypatch.setattr(module, "_EXAMPLES_AT_ONCE", 4)
+    one, two = (
+        prediction_log({"examples": EXAMPLES[:1]}, [0.5]),
+        prediction_log({"examples": EXAMPLES}, [0.5] * 2),
+    )
+    found, _ = read(one, one, two, two, two, one)
+    assert sizes == [4, 4, 1]
+    assert sum(len(each.rows) for each in found) == 9
