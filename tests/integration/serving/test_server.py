@@ -154,6 +154,8 @@ HUGE = b'{"instances": [' + b"1," * 3_000_000 + b"1]}"
             {"instances": [{"b64": base64.b64encode(b"\xff" * 40).decode()}]},
             "Could not parse example input: it is not a serialized tf.Example",
         ),
+        ({"instances": ["[[{{node " * 100_000]}, "Could not parse example input"),
+        ({"instances": ["{{function_node " * 100_000]}, "Could not parse example input"),
         ({"instances": [""]}, "fare"),
         (
             {"signature_name": "serve_raw", "instances": [{"fare": ["x"], "company": ["y"]}]},
