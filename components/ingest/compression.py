@@ -34,6 +34,7 @@ class Stream:
         self._position = begin
         self._end = end
         method = SUFFIXES.get(Path(file.name).suffix.lower())
+        self._is_packed = method is not None
         try:
             # Closed when the last reference is gone, like Arrow's own streams.
             self._raw = (
@@ -72,6 +73,11 @@ class Stream:
                 f"{self._file.name} cannot be unpacked after {self._position} bytes: {error}",
                 hint=f"if an empty file was joined to others: bunzip2 < {name} | bzip2 > new.bz2",
             ) from error
+        if not data and not self._position and self._is_packed and not self._file.path.stat().st_size:
+            raise FileError(  # Arrow takes it for one of no rows
+                f"{self._file.name} is cut short: it has 0 bytes, and a compressed file has a header",
+                hint="copy it again, or take it out of data.source",
+            )
         self._position += len(data)
         if self._decoder is None:
             return bytes(data)

@@ -14,6 +14,7 @@ from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}
 
 
 @pytest.fixture
@@ -42,10 +43,9 @@ def test_records_are_passed_on_as_they_are(ingest, records, read_shard):
     assert 40 < len(found.splits["train"]) < 90
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
-def test_compressed_records_are_unpacked(ingest, records, suffix):
+@pytest.mark.parametrize(("suffix", "pack"), PACK.items(), ids=PACK)
+def test_compressed_records_are_unpacked(ingest, records, suffix, pack):
     path, _ = records(100)
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}[suffix]
     packed = path.with_name(f"in.tfrecord{suffix}")
     packed.write_bytes(pack(path.read_bytes()))
     assert len(ingest(packed, format="tfrecord").rows) == 100
@@ -136,6 +136,20 @@ def test_file_that_is_no_tfrecord_is_refused(ingest, write):
 def test_empty_file_of_records_has_no_rows(ingest, write):
     # As the stock components write it where a shard has none; a source without any row is refused.
     assert ingest(write(b"", "in.tfrecord"), format="tfrecord").rows == []
+
+
+@pytest.mark.parametrize(("suffix", "pack"), PACK.items(), ids=PACK)
+def test_compressed_file_of_records_without_a_byte_is_cut_short_and_one_of_no_records_is_not(
+    ingest, write, records, suffix, pack
+):
+    path, _ = records(10)
+    write(pack(path.read_bytes()), f"full.tfrecord{suffix}")
+    pattern = write(pack(b""), f"none.tfrecord{suffix}").with_name(f"*.tfrecord{suffix}")
+
+    assert len(ingest(pattern, format="tfrecord").rows) == 10
+    write(b"", f"none.tfrecord{suffix}")
+    with pytest.raises(FileError, match=r"none\.tfrecord\.\w+ is cut short: it has 0 bytes"):
+        ingest(pattern, format="tfrecord")
 
 
 def _message(*fields):
