@@ -14,6 +14,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -36,6 +37,7 @@ BATCH_ROWS = 2048
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
 _INT_BITS = 64
+_MAKE_ROOM = "make room there, or choose a folder with --to"
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _KINDS = _PREDICTIONS, _REJECTS = "predictions", "rejects"
 
@@ -182,12 +184,13 @@ class PredictFile(beam.DoFn):
             for kind in _KINDS:  # partial files are useless, and the report needs room, too
                 task.path(self._folder, kind).unlink(missing_ok=True)
             words = f"{error.filename or self._folder} cannot be written: {error.strerror or error}"
-            report = {
-                "error": words,
-                "hint": "make room there, or choose a folder with --to",
-                "is_input": False,
-            }
-        _report_path(task, self._folder).write_text(json.dumps(report), encoding="utf-8")
+            report = {"error": words, "hint": _MAKE_ROOM, "is_input": False}
+        path = _report_path(task, self._folder)
+        try:
+            path.write_text(json.dumps(report), encoding="utf-8")
+        except OSError:  # not even room for this; `predict_files` tells that it is missing
+            with suppress(OSError):
+                path.unlink()
         yield from ()
 
     def _predict(self, task: InputTask, model: LoadedModel) -> Counts:
@@ -298,8 +301,11 @@ def predict_files(
     of_files = []
     for task in tasks:
         path = _report_path(task, str(folder))
-        report = json.loads(path.read_text(encoding="utf-8"))
-        path.unlink()
+        try:
+            report = json.loads(path.read_text(encoding="utf-8"))
+            path.unlink()
+        except OSError as error:
+            raise ComponentError(f"{folder} cannot be written", hint=_MAKE_ROOM) from error
         if "error" in report:
             kind = InputError if report["is_input"] else ComponentError
             raise kind(report["error"], hint=report["hint"])

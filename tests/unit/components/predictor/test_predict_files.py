@@ -264,3 +264,13 @@ def test_full_disk_is_reported_and_the_begin_of_the_predictions_goes(report, tmp
         "is_input": False,
     }
     assert not predictions.is_symlink()
+
+
+def test_disk_without_room_even_for_that_report_is_an_error_in_words(predicted, tmp_path):
+    for kind in ("jsonl", "report"):
+        (tmp_path / f"predictions-00000-of-00001.{kind}").symlink_to("/dev/full")
+
+    with pytest.raises(ComponentError) as caught:
+        predicted({"a.csv": [[0.5]]})
+    assert caught.value.message == f"{tmp_path} cannot be written"
+    assert caught.value.hint == "make room there, or choose a folder with --to"
