@@ -1,5 +1,6 @@
 """Tables as relations that DuckDB scans."""
 
+import gzip
 import sqlite3
 import struct
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from slipway.components.ingest.query.file_views import Files
 from slipway.components.ingest.query.relations import of_files, open_table
@@ -106,3 +108,29 @@ def test_file_of_arrow_with_two_columns_of_one_name_is_refused(tmp_path):
         writer.write_batch(pa.record_batch([[1], [2]], schema=schema))
     with pytest.raises(QueryError, match=r"data\.tables\.t: a\.arrow has two columns 'id'"):
         of_files(table(path), [path])
+
+
+ROWS = "id,text\n" + "".join(f"{row},{row * 7919 % 10007}\n" for row in range(20_000))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_file_that_is_cut_short_is_refused_and_not_one_of_fewer_rows(tmp_path, ask, suffix):
+    whole = {".gz": gzip.compress, ".zst": zstandard.compress}[suffix](ROWS.encode())
+    path = tmp_path / f"a.csv{suffix}"
+    path.write_bytes(whole)
+    assert len(ask("SELECT * FROM t", t=of_files(table(path), [path]))[1]) == 20_000
+
+    for end in (0, 1, len(whole) // 3, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        with pytest.raises(QueryError, match=r"^data\.tables\.t: a\.csv\.\w+ is (cut|damaged|not compr)"):
+            of_files(table(path), [path])
+
+
+def test_gzip_whose_rows_differ_from_its_checksum_is_refused(tmp_path):
+    whole = gzip.compress(ROWS.encode(), compresslevel=0)  # stored as it is: only the checksum tells
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(whole.replace(b"\n777,", b"\n778,", 1))
+
+    with pytest.raises(QueryError, match=r"a\.csv\.gz is damaged") as caught:
+        of_files(table(path), [path])
+    assert caught.value.hint == "copy it again, or take it out of data.source"
