@@ -341,7 +341,7 @@ def write_json(path: Path, document: Any) -> None:
     """Write JSON atomically: a reader sees the old file or the new one, even after a crash.
 
     Raises:
-        OSError: the disk is full or the folder cannot be written; the old file stays.
+        OSError: the disk is full or the folder cannot be written, with the file's name; the old file stays.
     """
     # Threads of one process may write it, too.
     partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}")
@@ -351,6 +351,8 @@ def write_json(path: Path, document: Any) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(path)  # a full disk refuses a write, which names no file
         raise

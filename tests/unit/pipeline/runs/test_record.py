@@ -69,8 +69,9 @@ def test_a_full_disk_at_any_step_leaves_the_old_file_and_no_other(step, tmp_path
             patch.setattr(os, "fsync", _fail)
         else:
             patch.setattr(Path, "replace", _fail)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="No space left") as caught:
             write_json(path, {"new": True})
+    assert caught.value.filename == str(path), "which disk is full, of all that a machine has"
     assert json.loads(path.read_text()) == {"old": True}
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
 
