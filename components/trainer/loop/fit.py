@@ -127,7 +127,7 @@ def fit(
         if folder and job.serves_best and reached.best:
             require_same_step(reached.best.step, devices)  # waits until the first host has written it
             restore_best(model, folder, reached.best.step)
-            if averages_weights(model) and not data.is_custom_loop:  # as Keras' fit does at its end
+            if averages_weights(model):  # as Keras' fit does at its end, and a custom loop
                 model.optimizer.finalize_variable_values(model.trainable_weights)
         return reached, attempts
 

@@ -28,15 +28,18 @@ pytestmark = [
 STEPS = 4
 
 
-def fitted(folder, optimizer, hosts, *, epochs=3, **checkpoint):
-    """The weights after the epochs, from the newest checkpoint in the folder on."""
+def fitted(folder, optimizer, hosts, *, epochs=3, loop=None, **checkpoint):
+    """The weights after the epochs, from the newest checkpoint in the folder on.
+
+    With the module of a loop, this takes the steps.
+    """
     import keras
     import tensorflow as tf
 
     from slipway.components.trainer.loop.fit import Input, fit
 
     job = small_job(
-        model="keras.build_model",
+        model=f"{loop or 'keras'}.build_model",
         batch_size=2,
         epochs=epochs,
         output_dir=str(folder),
@@ -53,6 +56,7 @@ def fitted(folder, optimizer, hosts, *, epochs=3, **checkpoint):
         wait=None,
         batches_from=lambda step, _: tf.data.Dataset.from_tensor_slices((rows[step:], 3 * rows[step:])),
         eval_batches=None,
+        is_custom_loop=loop is not None,
     )
     devices = Devices(kind="cpu", backend="tensorflow", words="", hosts=hosts)
     fit(model, job, data, Preemption(), began_at=time.time(), devices=devices)
@@ -88,6 +92,23 @@ def test_best_epoch_s_weights_are_averaged_as_those_of_a_last_one(tmp_path, opti
     (tmp_path / "best").mkdir()
     last = fitted(tmp_path / "last", optimizer, Hosts(), epochs=2)
     best = fitted(tmp_path / "best", optimizer, Hosts(), serve_best=True, best_metric="loss")
+    np.testing.assert_array_equal(best, last)
+
+
+LOOP = """
+    def fit(model, data, context):
+        for batch in data:
+            context.step_done(model.train_on_batch(*batch, return_dict=True)["loss"])
+"""
+
+
+def test_best_epoch_s_weights_are_averaged_after_a_loop_of_the_user_s_own(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "averaged_loop.py").write_text(textwrap.dedent(LOOP))
+    (tmp_path / "last").mkdir()
+    (tmp_path / "best").mkdir()
+    last = fitted(tmp_path / "last", sgd, Hosts(), epochs=2, loop="averaged_loop")
+    best = fitted(tmp_path / "best", sgd, Hosts(), loop="averaged_loop", serve_best=True, best_metric="loss")
     np.testing.assert_array_equal(best, last)
 
 
