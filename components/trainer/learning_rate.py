@@ -22,12 +22,10 @@ def scale_learning_rate(
     if factor == 1.0 and not settings.warmup_steps:
         return factor
     optimizer = inner_optimizer(model)
-    # the schedule or function if there is one; the public property returns only its current value
-    rate = optimizer._learning_rate
-    is_number = isinstance(rate, keras.Variable) or not callable(rate)
-    if is_number:
+    rate = schedule = scheduled_rate(model)
+    if schedule is None:
         rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-    if settings.warmup_steps or not is_number:
+    if settings.warmup_steps or schedule is not None:
         # Keras counts steps in its calls of a schedule, including those that only accumulate gradients.
         steps = settings.warmup_steps * accumulate_steps
         # a model that was loaded with its optimizer has counted some already
@@ -73,6 +71,13 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
             "warmup_steps": self.warmup_steps,
             "first_step": self.first_step,
         }
+
+
+def scheduled_rate(model: Any) -> Any:
+    """Return the schedule or function that gives a compiled model's learning rate; None if it is a number."""
+    # The public property returns only its current value.
+    rate = inner_optimizer(model)._learning_rate
+    return None if isinstance(rate, keras.Variable) or not callable(rate) else rate
 
 
 def inner_optimizer(model: Any) -> Any:

@@ -1,11 +1,13 @@
 """Custom Keras callbacks: a function `callbacks(context)` beside `build_model` returns them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.custom_functions import CALLBACKS, custom_function, has_custom_callbacks
+from slipway.components.trainer.learning_rate import WarmUp, scheduled_rate
 from slipway.components.trainer.loop.context import TrainingContext
 
 _OF_STEPS = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_batch_end")
@@ -50,6 +52,35 @@ def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.c
                 hint="SwapEMAWeights() measures the averages, too, and they are what is exported in any case",
             )
     return list(found)
+
+
+def require_settable_rate(callbacks: Sequence[keras.callbacks.Callback], model: Any) -> None:
+    """Reject Keras' callbacks that set a learning rate which is a schedule: they would fail when they do.
+
+    Args:
+        callbacks: as `custom_callbacks` returns them.
+        model: compiled, with the warm-up that the job asks for.
+
+    Raises:
+        ComponentError: names the callback, and whose schedule it is.
+    """
+    schedule = scheduled_rate(model)
+    setting = (keras.callbacks.ReduceLROnPlateau, keras.callbacks.LearningRateScheduler)
+    found = next((each for each in callbacks if isinstance(each, setting)), None)
+    if schedule is None or found is None:
+        return
+    is_ours = isinstance(schedule, WarmUp) and schedule.warmup_steps
+    whose = "train.learning_rate.warmup_steps makes" if is_ours else "the model is compiled with"
+    raise ComponentError(
+        f"the callback {type(found).__name__} sets the learning rate, but {whose} a schedule of it, which "
+        "cannot be set",
+        hint="leave out the one or the other"
+        + (
+            "; a schedule in build_model may warm up by itself"
+            if is_ours
+            else ", or compile it with a number"
+        ),
+    )
 
 
 def sees_steps(callback: keras.callbacks.Callback) -> bool:

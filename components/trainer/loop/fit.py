@@ -18,6 +18,7 @@ from slipway.components.trainer.loop.checkpoint_callback import Checkpointing
 from slipway.components.trainer.loop.context import TrainingContext, facts_of
 from slipway.components.trainer.loop.custom_callbacks import (
     custom_callbacks,
+    require_settable_rate,
     sees_steps,
     words_of_forgotten,
 )
@@ -144,6 +145,7 @@ def _fit_from(
     """Fit from `begin` to the end, and wait for the last checkpoint to be written."""
     steps = data.steps_per_epoch
     own = custom_callbacks(job.model, TrainingContext(**facts))
+    require_settable_rate(own, model)
     if begin.step and (forgotten := words_of_forgotten(own)):
         emit("note", message=forgotten)
     is_open = job.step.steps_per_execution is None and model.train_function is None

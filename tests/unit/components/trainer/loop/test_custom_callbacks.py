@@ -51,6 +51,38 @@ def test_what_is_no_list_of_callbacks_is_refused(found, returned, words):
         found(f"def callbacks(context):\n    return {returned}")
 
 
+@pytest.mark.parametrize(
+    ("rate", "warmup_steps", "words"),
+    [
+        (0.1, 0, None),
+        (0.1, 5, r"sets the learning rate, but train\.learning_rate\.warmup_steps makes a schedule of it"),
+        (
+            "schedule",
+            0,
+            "ReduceLROnPlateau sets the learning rate, but the model is compiled with a schedule",
+        ),
+    ],
+)
+def test_a_callback_that_sets_a_rate_which_is_a_schedule_is_refused_before_it_does(rate, warmup_steps, words):
+    import keras
+
+    from slipway.components.trainer.learning_rate import scale_learning_rate
+    from slipway.components.trainer.loop.custom_callbacks import require_settable_rate
+    from slipway.components.trainer.settings.learning_rate import LearningRateSettings
+
+    if rate == "schedule":
+        rate = keras.optimizers.schedules.CosineDecay(0.1, 10)
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(rate), "mse")
+    scale_learning_rate(model, LearningRateSettings(warmup_steps=warmup_steps), batch_size=4)
+    require_settable_rate([keras.callbacks.TerminateOnNaN()], model)
+    if words is None:
+        require_settable_rate([keras.callbacks.ReduceLROnPlateau()], model)
+        return
+    with pytest.raises(ComponentError, match=words):
+        require_settable_rate([keras.callbacks.ReduceLROnPlateau()], model)
+
+
 def test_callbacks_that_do_something_at_each_step_are_known():
     import keras
 
