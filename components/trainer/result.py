@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint
@@ -68,7 +68,13 @@ class Summary(TypedDict):
 
 
 class Result(Facts, Summary):
-    """The content of result.json, as the training process writes it."""
+    """The content of result.json, as the training process writes it.
+
+    Attributes:
+        answers: of the trained model, see `same_answers.sample_answers`; only for the export.
+    """
+
+    answers: NotRequired[list[list[float]]]
 
 
 class TrainingPreemptedError(ComponentError):

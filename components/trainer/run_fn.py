@@ -30,6 +30,7 @@ from slipway.components.trainer.job_layout import lay_out, read_settings, some_r
 from slipway.components.trainer.launch import Elsewhere, launch
 from slipway.components.trainer.model_run import load_weights
 from slipway.components.trainer.raw_columns import list_columns, serving_columns
+from slipway.components.trainer.same_answers import require_same_answers, sample_answers
 from slipway.components.trainer.saved_model_export import ServedModel, require_tensorflow_backend
 from slipway.components.trainer.settings.export import Export, ExportKind
 from slipway.components.trainer.user_model import build_model, describe
@@ -97,6 +98,7 @@ def run_fn(fn_args: Any) -> None:
             elsewhere=Elsewhere(machines, f"{fn_args.model_run_dir}/{TRAINING_FOLDER}") if machines else None,
         )
         load_weights(served.model, Path(folder, WEIGHTS_FILE))
+        trained = result.pop("answers", [])
         tf.io.gfile.makedirs(fn_args.model_run_dir)
         for name in (JOB_FILE, HISTORY_FILE, WEIGHTS_FILE):
             tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
@@ -106,6 +108,7 @@ def run_fn(fn_args: Any) -> None:
         with tf.io.gfile.GFile(f"{environment}/{CODE}", "w") as file:
             file.write(json.dumps(code, indent=2) + "\n")
         served.save(fn_args.serving_model_dir)
+        require_same_answers(trained, sample_answers(served.model, job.inputs), job.model)
         keep_digest(fn_args.serving_model_dir)
         exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
         with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:

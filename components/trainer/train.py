@@ -65,6 +65,7 @@ from slipway.components.trainer.loop.host_agreement import require_agreement
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise
+from slipway.components.trainer.same_answers import sample_answers
 from slipway.components.trainer.sbom import bill_of_materials
 from slipway.components.trainer.steps_per_execution import whole_executions
 from slipway.components.trainer.trace_error import explain
@@ -230,6 +231,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     unsaved = UnsavedState(model)
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, devices=devices)
     unsaved.require_unchanged(job.trained_inputs)
+    # On a TPU every operation of a single call is compiled by itself.
+    answers = [] if devices.kind == "tpu" or devices.hosts.count > 1 else sample_answers(model, job.inputs)
     if writes:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)
@@ -244,7 +247,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         constant_batch_step_s=constant_s,
         input_advice=input_advice(job, rows=examples.count),
     )
-    result: Result = {**facts, "steps": reached.step, **summary}
+    result: Result = {**facts, "steps": reached.step, **summary, "answers": answers}
     if writes:
         _save_texts(job, result, reached.history)
     return result

@@ -322,6 +322,46 @@ def test_wrong_setting_stops_before_anything_is_exported(fn_args, tmp_path, chan
     assert not list(tmp_path.iterdir())
 
 
+ANNEALED = """
+    import keras
+
+    class Times(keras.layers.Layer):
+        factor = 1.0
+
+        def call(self, given):
+            return given * self.factor
+
+    class Sets(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            self.model.get_layer("times").factor = 5.0
+
+    def callbacks(context):
+        return [Sets()]
+
+    def build_model(features, hyperparameters):
+        numbers = {name: each for name, each in features.items() if each.dtype == "float32"}
+        given = {name: keras.Input(each.shape, name=name) for name, each in numbers.items()}
+        told = Times(name="times")(keras.layers.Concatenate()(list(given.values())))
+        model = keras.Model(given, keras.layers.Dense(1)(told))
+        model.compile("sgd", "mse")
+        return model
+"""
+
+
+def test_model_that_is_not_the_trained_one_when_it_is_built_anew_is_not_exported(
+    fn_args, tmp_path, monkeypatch
+):
+    from slipway.components.trainer.run_fn import run_fn
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "annealed.py").write_text(textwrap.dedent(ANNEALED))
+    folders = {"serving_model_dir": str(tmp_path / "model/m"), "model_run_dir": str(tmp_path / "run")}
+    settings = {**SETTINGS, "model": "annealed.build_model", "hyperparameters": {}, "exports": []}
+    settings["profile_steps"] = None
+    with pytest.raises(ComponentError, match="the exported model is not the trained one"):
+        run_fn(SimpleNamespace(**{**vars(fn_args), **folders, "custom_config": settings}))
+
+
 def test_missing_setting_is_named(fn_args):
     from slipway.components.trainer.run_fn import run_fn
 
