@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Arrays, Checkpoint, CheckpointWriter
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import require_loss, require_losses
@@ -35,6 +36,7 @@ class Checkpointing(StepCallback):
         start: where in the training the fit begins.
         timer: of the steps, paused while saving.
         writer: None: no checkpoints are kept.
+        is_custom_loop: whether a function of the user takes the steps.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Checkpointing(StepCallback):
         timer: StepTimer,
         preemption: Preemption,
         writer: CheckpointWriter | None,
+        is_custom_loop: bool = False,
     ) -> None:
         super().__init__(start)
         self.reached = replace(
@@ -58,6 +61,8 @@ class Checkpointing(StepCallback):
         )
         self.state: Arrays = ()
         self._begin = begin
+        self._is_custom_loop = is_custom_loop
+        self._trained: set[int] = set()
         self._began_at = time.monotonic()
         self._job = job
         self._timer = timer
@@ -74,8 +79,26 @@ class Checkpointing(StepCallback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Restore the metrics of an epoch that was interrupted."""
         super().on_epoch_begin(epoch)
+        self._require_same_step()
         if self._begin.metrics and epoch * self.start.steps_per_epoch <= self._begin.step:
             restore_metrics(self.model, self._begin.metrics)
+
+    def _require_same_step(self) -> None:
+        """Reject what a callback has changed, and Keras' fit, whose step is compiled, would not see."""
+        if self._is_custom_loop:
+            return
+        trained = {id(each) for each in self.model.trainable_variables}
+        self._trained = self._trained or trained
+        is_compiled = self.model.train_function is None
+        if not is_compiled and trained == self._trained:
+            return
+        done = "compiled the model" if is_compiled else "changed which weights are trained (trainable)"
+        raise ComponentError(
+            f"a callback {done} after epoch {len(self.reached.history)}, within Keras' fit, which goes on "
+            "with the step that it has compiled",
+            hint="a loop of your own, fit(model, data, context), may do so; or train in two workloads, the "
+            "second of which begins with the first one's weights (train.pretrained)",
+        )
 
     def after_step(self, loss: Any) -> None:
         """Save if a checkpoint is due.

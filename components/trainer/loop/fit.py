@@ -158,7 +158,15 @@ def _fit_from(
         steps_per_epoch=steps, first_step=begin.step, order=data.order, versions=keras_versions()
     )
     timer = StepTimer(begin.clock, start, data.wait)
-    saving = Checkpointing(begin, job, start, timer=timer, preemption=preemption, writer=writer)
+    saving = Checkpointing(
+        begin,
+        job,
+        start,
+        timer=timer,
+        preemption=preemption,
+        writer=writer,
+        is_custom_loop=data.is_custom_loop,
+    )
     callbacks = [
         timer,
         *own,  # before `saving`, so that their changes are saved

@@ -240,6 +240,20 @@ def test_a_callback_that_stops_within_an_epoch_ends_the_training_at_its_end(tmp_
     assert [each["epoch"] for each in reached.history] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("done", "words"),
+    [
+        ("setattr(self.model.layers[0], 'trainable', False)", "changed which weights are trained"),
+        ("self.model.compile('sgd', 'mse')", "compiled the model"),
+    ],
+)
+def test_what_keras_fit_would_not_see_of_a_callback_is_refused(tmp_path, monkeypatch, done, words):
+    body = f"on_epoch_end = lambda self, epoch, logs=None: {done}"
+    path, _ = written(tmp_path, monkeypatch, "Thaws", body)
+    with pytest.raises(ComponentError, match=f"a callback {words}.* after epoch 1, within Keras' fit"):
+        fit_it(tmp_path, one_output, dotted_path=path)
+
+
 @pytest.mark.parametrize("changes", [{"order": "file"}, {"order": ""}, {"order": "memory"}])
 def test_rows_in_another_order_are_not_gone_on_with_within_an_epoch(tmp_path, changes):
     fit_it(tmp_path, one_output, order="memory")
