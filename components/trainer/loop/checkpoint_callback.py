@@ -13,6 +13,7 @@ from slipway.components.trainer.loop.early_stopping import best_so_far, stops_ea
 from slipway.components.trainer.loop.model_state import (
     averages_weights,
     metrics_snapshot,
+    require_schedule,
     restore_metrics,
     snapshot,
 )
@@ -85,6 +86,7 @@ class Checkpointing(StepCallback):
 
     def _require_same_step(self) -> None:
         """Reject what a callback has changed, and Keras' fit, whose step is compiled, would not see."""
+        require_schedule(self.model)
         if self._is_custom_loop:
             return
         trained = {id(each) for each in self.model.trainable_variables}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Arrays
-from slipway.components.trainer.learning_rate import inner_optimizer
+from slipway.components.trainer.learning_rate import inner_optimizer, scheduled_rate
 
 
 def snapshot(model: Any) -> Arrays:
@@ -31,7 +31,37 @@ def restore(model: Any, arrays: Arrays) -> None:
         ComponentError: the arrays belong to another model.
     """
     build_optimizer(model)
+    if len(arrays) == len(_variables(model)) - 1 and scheduled_rate(model) is None:
+        # Saved with a schedule that a callback had put in the rate's place, as one that counts all steps.
+        inner_optimizer(model).learning_rate = _ToBeSetAgain()
     _assign(_variables(model), arrays)
+
+
+class _ToBeSetAgain(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """Stands for a schedule that a callback sets when a training begins, and that no checkpoint holds."""
+
+    def __call__(self, step: Any) -> float:
+        """Return 0: nothing is learned by it, see `require_schedule`."""
+        return 0.0
+
+    def get_config(self) -> dict[str, object]:
+        """Return the configuration that Keras would save: none."""
+        return {}
+
+
+def require_schedule(model: Any) -> None:
+    """Reject a resumed training whose learning rate was a schedule, which nothing has set again.
+
+    Raises:
+        ComponentError: it is one.
+    """
+    if isinstance(scheduled_rate(model), _ToBeSetAgain):
+        raise ComponentError(
+            "the checkpoint was saved with a schedule in place of the model's learning rate, and no callback "
+            "has set it again",
+            hint="set it in on_train_begin, which is called in a resumed training, too; or remove the "
+            "checkpoints to train from the beginning",
+        )
 
 
 def build_optimizer(model: Any) -> None:

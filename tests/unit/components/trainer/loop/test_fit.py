@@ -254,6 +254,29 @@ def test_what_keras_fit_would_not_see_of_a_callback_is_refused(tmp_path, monkeyp
         fit_it(tmp_path, one_output, dotted_path=path)
 
 
+SCHEDULES = (
+    "on_{when}_begin = lambda self, *_, **__: "
+    "setattr(self.model.optimizer, 'learning_rate', keras.optimizers.schedules.CosineDecay(0.1, 12)) "
+    "if {condition} else None"
+)
+
+
+def test_a_schedule_that_a_callback_sets_is_gone_on_with(tmp_path, monkeypatch):
+    path, _ = written(tmp_path, monkeypatch, "Cosine", SCHEDULES.format(when="train", condition="True"))
+    undisturbed = fit_it(tmp_path, one_output, dotted_path=path).history
+    without(tmp_path, after=STEPS)
+    assert fit_it(tmp_path, one_output, dotted_path=path).history == undisturbed
+
+
+def test_a_schedule_that_no_callback_sets_again_is_missed(tmp_path, monkeypatch):
+    body = SCHEDULES.format(when="epoch", condition="not SEEN and SEEN.append(1) is None")
+    path, _ = written(tmp_path, monkeypatch, "Once", body)
+    fit_it(tmp_path, one_output, dotted_path=path)
+    without(tmp_path, after=STEPS)
+    with pytest.raises(ComponentError, match="no callback has set it again"):
+        fit_it(tmp_path, one_output, dotted_path=path)
+
+
 @pytest.mark.parametrize("changes", [{"order": "file"}, {"order": ""}, {"order": "memory"}])
 def test_rows_in_another_order_are_not_gone_on_with_within_an_epoch(tmp_path, changes):
     fit_it(tmp_path, one_output, order="memory")
