@@ -49,7 +49,8 @@ def padded(size: int, unit: int) -> int:
 def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
     """Return the waste of the layers whose number of units is worth changing.
 
-    Output layers and the sizes of the inputs are not considered, since the task determines them.
+    Output layers and the sizes of the inputs are not considered, since the task determines them, nor frozen
+    layers, whose weights come from elsewhere.
 
     Args:
         unit: the side of the chip's matrix unit.
@@ -57,7 +58,7 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
     total = sum(operations(each) for each in layers if each.kind in MATRIX_LAYERS)
     found = []
     for layer in layers:
-        if layer.kind not in MATRIX_LAYERS or not layer.matrices or layer.is_output:
+        if layer.kind not in MATRIX_LAYERS or not layer.matrices or layer.is_output or layer.is_frozen:
             continue
         units = _units(layer, unit)
         share = 1 - units / padded(units, unit)
@@ -69,7 +70,7 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
                 units=units,
                 better=_better(units, unit),
                 share=share,
-                memory_share=_memory_share(math.prod(layer.matrices[0]) // units, units),
+                memory_share=_memory_share(math.prod(_largest(layer)) // units, units),
                 model_share=operations(layer) / total,
             )
         )
@@ -79,11 +80,16 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
 def _units(layer: Layer, unit: int) -> int:
     """Return the width of the layer's matrix. XLA may merge the heads and their size in an EinsumDense: take
     the width with the least padding."""
-    shape = layer.matrices[0]
+    shape = _largest(layer)
     if layer.kind != "EinsumDense":
         return shape[-1]
     widths = [math.prod(shape[axis:]) for axis in range(1, len(shape))]
     return max(widths, key=lambda width: width / padded(width, unit))
+
+
+def _largest(layer: Layer) -> tuple[int, ...]:
+    """Return the shape of the layer's own matrix, beside which it may have the narrow ones of LoRA."""
+    return max(layer.matrices, key=math.prod)
 
 
 def _memory_share(rows: int, units: int) -> float:

@@ -92,8 +92,9 @@ class Layer:
     Attributes:
         name: its name; its path where another layer has the same name.
         kind: the name of its class.
-        matrices: the shapes of its trainable weights of rank 2 and more, without those of layers within it.
+        matrices: the shapes of its weights of rank 2 and more, without those of layers within it.
         positions: how often they are used for one example: once, or at each position of a sequence or image.
+        is_frozen: whether the largest of these is not trained.
         line: the line of the user's code that made it, such as "model.py, line 12"; "" if unknown.
     """
 
@@ -102,6 +103,7 @@ class Layer:
     matrices: tuple[tuple[int, ...], ...] = ()
     positions: int = 1
     is_output: bool = False
+    is_frozen: bool = False
     dtype: str = "float32"
     line: str = ""
 

@@ -35,6 +35,7 @@ def layers_of(
             matrices=tuple(tuple(each.shape) for each in _own_weights(layer) if len(each.shape) > 1),
             positions=_positions(layer, calls.shapes.get(id(layer), [])),
             is_output=id(layer) in calls.outputs,
+            is_frozen=_is_frozen(layer),
             dtype=layer.dtype_policy.compute_dtype or "float32",
             line=line_of(layer),
         )
@@ -43,9 +44,15 @@ def layers_of(
 
 
 def _own_weights(layer: Any) -> list[Any]:
-    """Return the trainable weights of a layer, without those of the layers that it is made of."""
+    """Return the weights of a layer, frozen ones too, without those of the layers that it is made of."""
     others = {id(one) for each in layer._flatten_layers(include_self=False) for one in each.variables}
-    return [each for each in layer.trainable_variables if id(each) not in others]
+    return [each for each in layer.weights if id(each) not in others]
+
+
+def _is_frozen(layer: Any) -> bool:
+    """Return True if the layer's own matrix is not trained, whatever LoRA adds to it."""
+    matrices = [each for each in _own_weights(layer) if len(each.shape) > 1]
+    return bool(matrices) and not max(matrices, key=lambda each: math.prod(each.shape)).trainable
 
 
 @dataclass

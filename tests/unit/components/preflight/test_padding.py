@@ -42,6 +42,16 @@ def test_filters_of_a_convolution_are_its_units_and_its_other_sizes_the_rows_of_
     assert found.model_share == pytest.approx(64 * 96 / (64 * 96 + 96 * 256))
 
 
+def test_a_frozen_layer_is_left_alone_but_counts_and_a_layer_is_as_wide_as_its_largest_matrix():
+    frozen = Layer(name="a", kind="Dense", matrices=((512, 100),), is_frozen=True)
+    adapted = Layer(name="b", kind="Dense", matrices=((512, 4), (4, 96), (512, 96)))
+
+    (found,) = wastes([frozen, adapted], unit=128)
+
+    assert (found.layer, found.units) == ("b", 96)
+    assert found.model_share == pytest.approx(1 - 51200 / (51200 + 2048 + 384 + 49152))
+
+
 @pytest.mark.parametrize("units", [128, 256, 512, 1000, 1024])
 def test_a_well_filled_layer_is_left_alone(units):
     assert wastes([Layer(name="a", kind="Dense", matrices=((512, units),))], unit=128) == []

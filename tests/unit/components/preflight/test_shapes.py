@@ -23,6 +23,18 @@ def test_matrices_positions_and_outputs_of_the_layers_that_compute():
     assert found["answer"].dtype == "float32"
 
 
+def test_frozen_matrices_compute_as_well_and_lora_s_are_not_the_layer_s_own():
+    given = keras.Input((128,))
+    frozen = keras.layers.Dense(100, name="frozen", trainable=False)
+    adapted = keras.layers.Dense(256, name="adapted")
+    model = keras.Model(given, keras.layers.Dense(2, name="answer")(adapted(frozen(given))))
+    adapted.enable_lora(4)
+    found = {each.name: each for each in layers_of(model)}
+    assert (found["frozen"].matrices, found["frozen"].is_frozen) == (((128, 100),), True)
+    assert sorted(found["adapted"].matrices) == [(4, 256), (100, 4), (100, 256)]
+    assert [each.is_frozen for each in (found["adapted"], found["answer"])] == [True, False]
+
+
 @pytest.mark.parametrize(
     "end", [keras.layers.Activation("softmax"), keras.ops.softmax, keras.layers.Flatten()]
 )
