@@ -218,6 +218,38 @@ def words_of_logits(model: Any, label: Label) -> Iterator[str]:
         )
 
 
+def words_of_flat_answers(
+    model: Any, label: Label, shapes: Mapping[str, tuple[int, ...]], *, is_custom_loop: bool
+) -> str:
+    """Return what to tell of an output [rows] whose label [rows, 1] the user's own code compares with it.
+
+    Keras' losses, and functions given as a loss, get both with the same number of dimensions. A loss class,
+    a `train_step` or a loop of the user's own that subtracts them gets [rows, rows].
+
+    Args:
+        model, label, shapes: as for `require_equal_shapes`.
+        is_custom_loop: whether a function of the user takes the steps.
+
+    Returns:
+        "" if there is no such output.
+    """
+    import keras
+
+    wrapped = getattr(model, "_functional", None) or model
+    is_own_step = is_custom_loop or _is_overridden(model)
+    for output, column in label.items() if isinstance(label, Mapping) else (("", columns_of(label)[0]),):
+        tensor = _one_of(getattr(wrapped, "_outputs_struct", None), output)
+        loss = _one_of(model.loss, output)
+        is_own = isinstance(loss, keras.losses.Loss) and not hasattr(loss, "fn")
+        if (is_own or is_own_step) and len(getattr(tensor, "shape", ())) == 1 and shapes[column] == (1,):
+            return (
+                f"the model answers [rows], and its label {column} is [rows, 1]: code of your own that "
+                "subtracts or compares them gets [rows, rows], each row with every other. Let the model "
+                "answer [rows, 1]"
+            )
+    return ""
+
+
 def _named(compared: Sequence["_Compared"]) -> str:
     """Return the names of outputs in parentheses; "" for the only one."""
     return f" ({', '.join(each.output for each in compared)})" if compared[0].output else ""
@@ -273,7 +305,7 @@ def _require_codes(compared: _Compared, split: str, found: LabelRange, dotted_pa
 def _compared(model: Any, label: Label) -> Iterator[_Compared]:
     import keras
 
-    if any(getattr(type(model), name, None) is not getattr(keras.Model, name, None) for name in _OVERRIDABLE):
+    if _is_overridden(model):
         return  # it need not use the loss, or not with these labels
     wrapped = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
     columns = label.items() if isinstance(label, Mapping) else (("", each) for each in columns_of(label))
@@ -293,6 +325,15 @@ def _compared(model: Any, label: Label) -> Iterator[_Compared]:
             getattr(tensor, "_keras_mask", None) is not None,
             _activation(tensor),
         )
+
+
+def _is_overridden(model: Any) -> bool:
+    """Return True if the model's class takes its steps or computes its loss by itself."""
+    import keras
+
+    return any(
+        getattr(type(model), each, None) is not getattr(keras.Model, each, None) for each in _OVERRIDABLE
+    )
 
 
 def _activation(output: Any) -> str:

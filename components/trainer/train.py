@@ -162,6 +162,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         hinged_outputs,
         require_equal_shapes,
         require_labels,
+        words_of_flat_answers,
         words_of_logits,
     )
     from slipway.components.trainer.unsaved_state import UnsavedState
@@ -188,6 +189,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     if isinstance(examples, CachedExamples) and job.buckets.lengths:
         require_any_length(job, examples.shortest)
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
+    if words := words_of_flat_answers(model, job.label, job.label_shapes, is_custom_loop=is_custom_loop):
+        emit("note", message=words)
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
         require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)

@@ -13,6 +13,7 @@ from slipway.components.trainer.loss_labels import (
     hinged_outputs,
     require_equal_shapes,
     require_labels,
+    words_of_flat_answers,
     words_of_logits,
 )
 
@@ -247,6 +248,43 @@ def test_a_loss_that_takes_logits_is_told():
     assert words.startswith("the loss takes logits: the gate refuses")
     for loss in (keras.losses.BinaryCrossentropy(), "mse", None):
         assert list(words_of_logits(compiled(loss, units=1), "y")) == []
+
+
+def test_an_answer_without_a_dimension_is_told_where_code_of_the_users_own_compares_it_with_its_label():
+    import keras
+
+    class Squared(keras.losses.Loss):
+        def call(self, label, answer):
+            return keras.ops.square(label - answer)
+
+    class Own(keras.Model):
+        def train_step(self, data):
+            raise NotImplementedError
+
+    def squared(label, answer):
+        return keras.ops.square(label - answer)
+
+    def told(loss, kind=keras.Model, *, is_custom_loop=False, flat=True):
+        given = keras.Input((1,), name="x")
+        answer = keras.layers.Reshape(() if flat else (1,))(given)
+        model = kind(given, answer)
+        model.compile(loss=loss)
+        words = words_of_flat_answers(model, "y", {"y": (1,)}, is_custom_loop=is_custom_loop)
+        return bool(words), model
+
+    rows = np.array([[1.0], [3.0]], np.float32)
+    is_told, model = told(Squared())
+    assert is_told
+    assert model.evaluate(rows, rows, verbose=0) == 2.0, (
+        "of answers that are right: each row with every other"
+    )
+    for loss in (squared, "mse"):
+        is_told, model = told(loss)
+        assert not is_told
+        assert model.evaluate(rows, rows, verbose=0) == 0.0
+    assert told("mse", Own)[0]
+    assert told("mse", is_custom_loop=True)[0]
+    assert not told(Squared(), Own, is_custom_loop=True, flat=False)[0]
 
 
 def ending(layer, loss):
