@@ -1,6 +1,7 @@
 """Copies everything that training changes out of a model as arrays, and back, on any backend."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import keras
@@ -70,7 +71,10 @@ def build_optimizer(model: Any) -> None:
     A LossScaleOptimizer, as under mixed_float16, would create its own once more.
     """
     if not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
+        # TensorFlow makes the variables of several devices, or of a TPU, in their scope alone.
+        is_tensorflow = keras.backend.backend() == "tensorflow"
+        with model.distribute_strategy.scope() if is_tensorflow else nullcontext():
+            model.optimizer.build(model.trainable_variables)
 
 
 def averages_weights(model: Any) -> bool:

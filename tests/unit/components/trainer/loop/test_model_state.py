@@ -22,3 +22,23 @@ def test_model_whose_loss_is_scaled_is_restored_a_second_time():
     for _ in range(2):  # at its beginning, and to take the best epoch's weights at its end
         restore(model, state)
     assert len(snapshot(model)) == len(state)
+
+
+def test_state_of_a_model_in_the_scope_of_several_devices_is_restored_outside_of_it():
+    import keras
+    import numpy as np
+    import tensorflow as tf
+
+    from slipway.components.trainer.loop.model_state import build_optimizer, restore, snapshot
+
+    def made():
+        with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+            model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+            model.compile(keras.optimizers.Adam(0.1), "mse")
+        return model
+
+    before, after = made(), made()
+    build_optimizer(before)
+    restore(after, snapshot(before))
+    for one, other in zip(snapshot(after), snapshot(before), strict=True):
+        np.testing.assert_array_equal(one, other)
