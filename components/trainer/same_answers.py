@@ -29,20 +29,26 @@ def sample_answers(model: Any, features: Mapping[str, Feature]) -> list[list[flo
         features: its inputs, by name.
 
     Returns:
-        [ROWS, numbers]; [] if the model does not take these rows, or an answer is not finite.
+        [ROWS, numbers]; [] if the model does not take these rows, an answer is not finite, or the model,
+        asked again, answers otherwise, as one that draws random numbers does.
     """
-    import keras
-
     numbers = np.random.default_rng(1)
     rows = {name: _made_up(features[name], numbers) for name in sorted(features)}
     try:
-        told = model(rows, training=False)
-        outputs = [told[name] for name in sorted(told)] if isinstance(told, Mapping) else [told]
-        arrays = [np.asarray(keras.ops.convert_to_numpy(each), np.float64) for each in outputs]
-        answers = np.concatenate([each.reshape(ROWS, -1)[:, :MOST_NUMBERS] for each in arrays], axis=1)
+        answers, again = _answers(model, rows), _answers(model, rows)
     except Exception:  # the user's code may refuse such rows in any way
         return []
-    return answers.tolist() if np.isfinite(answers).all() else []
+    is_steady = np.isfinite(answers).all() and np.allclose(answers, again, rtol=1e-3)
+    return answers.tolist() if is_steady else []
+
+
+def _answers(model: Any, rows: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
+    import keras
+
+    told = model(rows, training=False)
+    outputs = [told[name] for name in sorted(told)] if isinstance(told, Mapping) else [told]
+    arrays = [np.asarray(keras.ops.convert_to_numpy(each), np.float64) for each in outputs]
+    return np.concatenate([each.reshape(ROWS, -1)[:, :MOST_NUMBERS] for each in arrays], axis=1)
 
 
 def require_same_answers(

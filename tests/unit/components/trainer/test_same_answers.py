@@ -79,3 +79,20 @@ def test_a_model_that_does_not_take_made_up_rows_is_not_asked():
 
     assert sample_answers(Strict(), FEATURES) == []
     require_same_answers([], answers(built()), "mine.build_model")
+
+
+def test_a_model_that_draws_random_numbers_is_not_asked():
+    import keras
+
+    from slipway.components.trainer.same_answers import sample_answers
+
+    class Drawn(keras.layers.Layer):
+        def call(self, given):
+            return given + keras.random.normal(keras.ops.shape(given), seed=self.seeds)
+
+        def build(self, shape):
+            self.seeds = keras.random.SeedGenerator(1)
+
+    given = {"a": keras.Input((1,), name="a")}
+    drawn = keras.Model(given, Drawn()(keras.layers.Dense(1)(given["a"])))
+    assert sample_answers(drawn, {"a": FEATURES["a"]}) == []
