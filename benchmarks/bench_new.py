@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/bench_new.py [--seeds 5] [--tables FOLDER] [--jobs N] [NAME ...]
 
 iris, wine, cancer and diabetes are scikit-learn's own data sets, written as CSV; taxi is TFX's sample of taxi
-trips with a column `big_tip` (a tip above a fifth of the fare) instead of the tip. The other names in
+trips with a column `big_tip` (a tip above a fifth of the fare) instead of the tip. churn and codes are
+generated: whole numbers whose order tells, and codes without an order. The other names in
 `LABELS` are read from FOLDER/NAME.csv: tables from the Python packages pydataset and vega_datasets.
 
 Our two models, the trees that a run trains by default and the network of `--profile network`, use the columns
@@ -42,6 +43,7 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
+import pandas as pd
 import yaml
 from scipy.sparse import csr_matrix, hstack
 from sklearn import datasets
@@ -66,7 +68,7 @@ SETS = {
 }
 LABELS: dict[str, tuple[str, ...]] = {
     "iris": ("target",), "wine": ("target",), "cancer": ("target",), "diabetes": ("target",),
-    "taxi": ("big_tip",),
+    "taxi": ("big_tip",), "churn": ("churned",), "codes": ("sold",),
     "cars": ("Miles_per_Gallon",), "titanic": ("survived",), "weather": ("weather",), "hdma": ("deny",),
     "males": ("occupation",), "flchain": ("death",), "temperatures": ("temp",), "baseball": ("r",),
     "diamonds": ("price",), "movies": ("rating",), "insteval": ("y", "--task", "multiclass"),
@@ -213,6 +215,10 @@ def _write(project: Path, name: str, tables: Path | None) -> int:
         return len(frame)
     if name == "taxi":
         return _write_taxi(project)
+    if name in ("churn", "codes"):
+        frame = _churn() if name == "churn" else _codes()
+        frame.to_csv(project / f"{name}.csv", index=False)
+        return len(frame)
     if name == "debian":
         return _write_csv(project / "debian.csv", list(_packages()))
     if tables is None:
@@ -220,6 +226,32 @@ def _write(project: Path, name: str, tables: Path | None) -> int:
     with (tables / f"{name}.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[LABELS[name][0]]]
     return _write_csv(project / f"{name}.csv", rows)
+
+
+def _churn(rows: int = 3000) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    table = {
+        "age": random.integers(18, 81, rows),
+        "tenure": np.minimum(random.geometric(1 / 25, rows) - 1, 72),
+        "visits": random.poisson(4, rows),
+        "kids": random.choice(5, rows, p=[0.4, 0.25, 0.2, 0.1, 0.05]),
+        "plan": random.choice(["basic", "plus", "pro"], rows, p=[0.5, 0.3, 0.2]),
+        "charge": np.round(random.gamma(4, 15, rows), 2),
+    }
+    score = -0.6 - 0.5 * (table["age"] - 49) / 18 - 0.8 * table["tenure"] / 30 - 0.12 * (table["visits"] - 4)
+    score += 0.15 * table["kids"] + 0.4 * (table["plan"] == "basic") + 0.006 * (table["charge"] - 60)
+    return pd.DataFrame({**table, "churned": (random.random(rows) < 1 / (1 + np.exp(-score))).astype(int)})
+
+
+def _codes(rows: int = 4000) -> pd.DataFrame:
+    random = np.random.default_rng(1)
+    places = {"product": (1, 21), "district": (1, 51), "month": (1, 13), "weekday": (0, 7), "hour": (0, 24)}
+    table = {name: random.integers(*ends, rows) for name, ends in places.items()}
+    table["x"] = np.round(random.normal(size=rows), 3)
+    score = random.normal(0, 0.8, 21)[table["product"]] + random.normal(0, 0.6, 51)[table["district"]]
+    score += 0.7 * np.sin(2 * np.pi * table["month"] / 12) + 0.6 * (table["weekday"] >= 5)
+    score += 0.5 * np.cos(2 * np.pi * (table["hour"] - 15) / 24) + 0.5 * table["x"] - 0.3
+    return pd.DataFrame({**table, "sold": (random.random(rows) < 1 / (1 + np.exp(-score))).astype(int)})
 
 
 def _packages() -> Iterator[dict[str, str]]:

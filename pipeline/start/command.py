@@ -22,6 +22,7 @@ from slipway.components.ingest.spans import PLACEHOLDER
 from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, Name, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.start.code_columns import columns_of_codes
 from slipway.pipeline.start.copies import copies_of
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.encoding import WINDOWS, iconv
@@ -226,6 +227,7 @@ def new(
         suspicions=suspicions,
         unread=table.unread,
         weight=weight,
+        codes=columns_of_codes(columns, table.columns, label, are_classes=decided != "regression"),
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))

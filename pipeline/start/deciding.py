@@ -12,6 +12,7 @@ from slipway.components.ingest.header_names import INDEX
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start import lists
 from slipway.pipeline.start.class_order import ordered
+from slipway.pipeline.start.code_columns import FEW
 from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.notes import notes_of
 from slipway.pipeline.start.unread_dates import unread_dates
@@ -94,7 +95,7 @@ class Plan:
 _MOST_CATEGORIES = 100
 # A category needs at least about this many rows to learn from.
 _ROWS_PER_CATEGORY = 10
-# Whole numbers with fewer rows each, such as ages, are numbers: categories would lose their order.
+# Whole numbers with fewer rows each are numbers: too few to learn from each by itself.
 _ROWS_PER_WHOLE_NUMBER = 30
 # A column with one value says something by its empty cells, unless they are so few that they may be slips.
 _LEAST_EMPTY = 0.05
@@ -159,6 +160,7 @@ def decide(
     label_moments: tuple[float, float] = (0.0, 1.0),
     formats: Mapping[str, str] | None = None,
     weight: str | None = None,
+    codes: Collection[str] = (),
 ) -> Plan:
     """Decide the role of every column.
 
@@ -171,6 +173,7 @@ def decide(
         label_moments: mean and standard deviation of the label, for a regression.
         formats: column -> how its values are written, as text, if they are not written plainly.
         weight: name of the column that holds the weight of each row; None: all rows have the same weight.
+        codes: columns of whole numbers that are codes, from `code_columns.columns_of_codes`.
 
     Raises:
         UsageError: no feature is left.
@@ -186,7 +189,7 @@ def decide(
                 column, Role.WEIGHT, f"the weight of each row, from {column.least:g} to {column.greatest:g}"
             )
             if column.name == weight
-            else _decision(column, leaks, column.name in kept),
+            else _decision(column, leaks, codes, label=label, is_kept=column.name in kept),
             taken,
         )
         for column in columns
@@ -233,12 +236,15 @@ def _as_written(decision: Decision, formats: Mapping[str, str]) -> Decision:
     return replace(decision, why=f"{decision.why}; {words}") if words else decision
 
 
-def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decision:
+def _decision(
+    column: Facts, leaks: Mapping[str, str], codes: Collection[str], *, label: str, is_kept: bool
+) -> Decision:
+    are_codes = column.name in codes
     if is_kept:
-        return replace(_feature(column), is_kept=True)
+        return replace(_feature(column, label, are_codes=are_codes), is_kept=True)
     if why := _reason_against(column, leaks):
         return Decision(column, Role.LEFT_OUT, why)
-    return _feature(column)
+    return _feature(column, label, are_codes=are_codes)
 
 
 def _list_feature(column: Facts) -> Decision:
@@ -253,7 +259,7 @@ def _list_feature(column: Facts) -> Decision:
     return Decision(column, Role.SERIES, f"{words}: how many, their mean, least and greatest")
 
 
-def _feature(column: Facts) -> Decision:
+def _feature(column: Facts, label: str, *, are_codes: bool) -> Decision:
     if column.is_list:
         return _list_feature(column)
     if _is_mark(column):
@@ -274,16 +280,25 @@ def _feature(column: Facts) -> Decision:
         if unread := column.unread_numbers:
             but = f", {unread.what}; to read them as numbers, {unread.remedy}, and start again"
         return _category(column, f"{column.distinct:,} different texts{but}")
-    most = min(_MOST_CATEGORIES, column.present // _ROWS_PER_WHOLE_NUMBER)
     may_be_codes = column.kind == "int" and not column.has_notation
-    if may_be_codes and column.distinct <= most:
-        return _category(column, f"{column.distinct} different whole numbers, each of which may be a code")
-    if may_be_codes and _are_codes(column):
+    recurs = column.distinct <= min(_MOST_CATEGORIES, column.present // _ROWS_PER_WHOLE_NUMBER)
+    if may_be_codes and recurs and are_codes:
+        return _category(column, f"{column.distinct} different whole numbers, {_code_words(column, label)}")
+    if may_be_codes and _are_far_apart(column):
         return _category(column, f"{column.distinct:,} different codes, far apart")
+    but = f"; nothing in {label} shows that they are codes" if may_be_codes and recurs else ""
     if column.least >= 0 and column.greatest > _AMOUNT_SPAN * max(column.median, 1e-9):
         half = f"half {'at' if column.median == column.least else 'below'} {column.median:g}"
-        return Decision(column, Role.AMOUNT, f"from {column.least:g} to {column.greatest:g}, {half}")
-    return Decision(column, Role.NUMBER, f"numbers from {column.least:g} to {column.greatest:g}")
+        return Decision(column, Role.AMOUNT, f"from {column.least:g} to {column.greatest:g}, {half}{but}")
+    return Decision(column, Role.NUMBER, f"numbers from {column.least:g} to {column.greatest:g}{but}")
+
+
+def _code_words(column: Facts, label: str) -> str:
+    if column.distinct > FEW:
+        return f"codes it seems: neighbours differ in {label} like any two"
+    return "each of which may be a code" + (
+        f": {label} does not change evenly with them" if column.distinct > 2 else ""
+    )
 
 
 def _category(column: Facts, words: str) -> Decision:
@@ -344,7 +359,7 @@ def _is_free_text(column: Facts) -> bool:
     return is_text and column.words >= _TEXT_WORDS and not comes_back
 
 
-def _are_codes(column: Facts) -> bool:
+def _are_far_apart(column: Facts) -> bool:
     """Whether integers recur with wide gaps between them, such as codes of districts or companies."""
     gaps = (column.greatest - column.least) / max(column.distinct, 1)
     comes_back = column.present / max(column.distinct, 1)

@@ -65,6 +65,11 @@ COLUMNS = {
 }
 
 
+def _code(row):
+    """Return 0 to 7; every other row's is odd if it churned, and so the label changes unevenly with it."""
+    return 2 * (row % 4) + (row % 2 and int(NOISE[row + 300] > 0))
+
+
 def _begin(root, name="customers", ask=_refuse, **options):
     given = {"data": "data.csv", "label": "churned", "task": "auto", "keep": (), **options}
     return new(name, root=root, ask=ask, **given)
@@ -366,13 +371,13 @@ def test_a_number_that_may_stand_for_no_value_is_reported_and_becomes_none_where
 
 
 def test_a_lone_negative_number_is_reported_also_where_it_is_a_category(root):
-    counts = {"visits": lambda row: row % 41 if row % 9 else -1, "level": lambda row: row % 8 - 1}
+    counts = {"visits": lambda row: row % 41 if row % 9 else -1, "level": lambda row: _code(row) - 1}
     _write(root, COLUMNS | counts)
     told = _begin(root).text()
     either = "-1 in {} rows, and no other number below 0. If it means a missing value, start again with {}"
     remedy = "--null-value=-1, if no other column has it as a number, or empty these cells; otherwise it is"
     assert f"visits holds {either.format(34, remedy)} treated as a number." in told
-    assert f"level holds {either.format(38, remedy)} treated as a category of its own." in told
+    assert f"level holds {either.format(75, remedy)} treated as a category of its own." in told
 
 
 def test_a_label_that_may_not_be_known_is_reported_once(root):
@@ -432,10 +437,17 @@ def test_the_probability_is_that_of_yes_in_other_languages_and_told(root):
 
 
 def test_a_percentage_is_a_number_however_often_it_recurs(root):
-    loads = {"load": lambda row: f"{row % 7}%", "lines": lambda row: row % 7}
+    loads = {"load": lambda row: f"{_code(row)}%", "lines": _code}
     _write(root, {**COLUMNS, **loads})
     decided = {each.facts.name: each.role for each in _begin(root).plan.decisions}
     assert (decided["load"], decided["lines"]) == ("number", "category")
+
+
+def test_whole_numbers_are_told_to_be_amounts_or_codes_by_the_label(root):
+    _write(root, {**COLUMNS, "calls": lambda row: row % 9, "line": _code})
+    told = _begin(root).text()
+    assert "numbers from 0 to 8; nothing in churned shows that they are codes" in told
+    assert "which may be a code: churned does not change evenly with them" in told
 
 
 def test_durations_are_numbers(root):

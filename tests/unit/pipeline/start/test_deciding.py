@@ -38,8 +38,8 @@ def _role(column, **options):
             "50 different",
         ),
         ("age", _cycle(*range(18, 58)), Role.NUMBER, "numbers from 18 to 57"),
-        ("visits", _cycle(*range(33)), Role.CATEGORY, "33 different whole numbers"),
-        ("weekday", _cycle(*range(7)), Role.CATEGORY, "7 different whole numbers"),
+        ("visits", _cycle(*range(33)), Role.NUMBER, "numbers from 0 to 32; nothing in churned shows that"),
+        ("calls", _cycle(*[0] * 20, 1, 2, 3), Role.AMOUNT, "half at 0; nothing in churned shows that they"),
         ("district", _cycle(*(17031000000 + 977 * n for n in range(90))), Role.CATEGORY, "90 different"),
         ("tract", [17031000000 + 977 * (row % 95) for row in range(ROWS)], Role.CATEGORY, "95 different"),
         ("born", _cycle("1990-01-01", "1991-05-06"), Role.MOMENT, "dates, split into their parts"),
@@ -189,6 +189,25 @@ def test_each_kind_of_column_gets_its_role(name, values, role, why):
     assert why in decision.why
 
 
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (range(2), "2 different whole numbers, each of which may be a code"),
+        (range(7), "7 different whole numbers, each of which may be a code: churned does not change evenly"),
+        (range(33), "33 different whole numbers, codes it seems: neighbours differ in churned like any two"),
+    ],
+)
+def test_whole_numbers_that_the_label_shows_to_be_codes_are_categories(values, why):
+    decision = _role(column_facts("x", _cycle(*values)), codes={"x"})
+    assert (decision.role, decision.values) == (Role.CATEGORY, len(values))
+    assert why in decision.why
+
+
+def test_whole_numbers_of_which_each_has_few_rows_are_numbers_even_if_they_may_be_codes():
+    decision = _role(column_facts("age", _cycle(*range(18, 58))), codes={"age"})
+    assert (decision.role, decision.why) == (Role.NUMBER, "numbers from 18 to 57")
+
+
 def test_a_number_that_is_different_in_each_row_is_no_id_unless_it_counts_or_is_called_one():
     assert _role(column_facts("weight_g", list(range(5000, 5000 + 7 * ROWS, 7)))).role is Role.NUMBER
 
@@ -225,8 +244,8 @@ def test_features_get_plain_names_that_differ():
 def test_numbers_with_a_unit_or_separators_are_no_codes():
     shares, prices = np.array(_cycle(*range(33)), float), np.array(_cycle(*range(17_000, 19_000, 100)), float)
     for values in (shares, prices):
-        assert _role(facts_of("x", "int", values)).role is Role.CATEGORY
-        assert _role(facts_of("x", "int", values, has_notation=True)).role is Role.NUMBER
+        assert _role(facts_of("x", "int", values), codes={"x"}).role is Role.CATEGORY
+        assert _role(facts_of("x", "int", values, has_notation=True), codes={"x"}).role is Role.NUMBER
 
 
 def test_features_of_columns_that_are_whole_questions_have_names_that_a_file_can_have():

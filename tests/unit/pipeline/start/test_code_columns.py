@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from slipway.pipeline.start.code_columns import columns_of_codes
+from slipway.pipeline.start.facts import facts_of
+
+ROWS = 3000
+RANDOM = np.random.default_rng(1)
+
+
+def _are_codes(values, label, *, are_classes):
+    kinds = {"x": "int", "label": "text" if label.dtype == object else "float"}
+    columns = {"x": values.astype(np.float64), "label": label}
+    facts = [facts_of(name, kind, columns[name]) for name, kind in kinds.items()]
+    return columns_of_codes(facts, columns, "label", are_classes=are_classes) == {"x"}
+
+
+def _answers(scores):
+    """Return a label of two classes whose odds rise with scores of about -2 to 2."""
+    return np.where(RANDOM.random(ROWS) < 1 / (1 + np.exp(-scores)), "yes", "no").astype(object)
+
+
+def _drawn(count):
+    return RANDOM.integers(0, count, ROWS)
+
+
+AGES, STARS, WEEKDAYS, HOURS, SHOPS, PRODUCTS = map(_drawn, (60, 5, 7, 24, 50, 20))
+OF_SHOP, OF_PRODUCT = RANDOM.normal(size=50), RANDOM.normal(size=20)
+
+
+@pytest.mark.parametrize(
+    ("values", "course", "are_codes"),
+    [
+        (AGES, AGES / 20 - 1.5, False),
+        (AGES, ((AGES - 30) / 15) ** 2 - 1, False),
+        (STARS, STARS / 2 - 1, False),
+        (WEEKDAYS, 1.0 * (WEEKDAYS > 4), True),
+        (HOURS, np.cos(2 * np.pi * HOURS / 24), True),
+        (PRODUCTS, OF_PRODUCT[PRODUCTS], True),
+        (SHOPS, OF_SHOP[SHOPS], True),
+        (SHOPS, np.zeros(ROWS), False),
+        (STARS, np.zeros(ROWS), False),
+    ],
+    ids=["rising", "in a curve", "few, rising", "weekdays", "hours", "few codes", "many codes",
+         "many, of no use", "few, of no use"],
+)  # fmt: skip
+def test_the_label_tells_codes_from_amounts(values, course, are_codes):
+    assert _are_codes(values, _answers(course), are_classes=True) is are_codes
+    assert _are_codes(values, course + RANDOM.normal(size=ROWS), are_classes=False) is are_codes
+
+
+def test_the_shares_of_several_classes_tell_codes_too():
+    classes = np.where(RANDOM.random(ROWS) < 0.5, (OF_SHOP[SHOPS] * 2).round(), 9).astype(str).astype(object)
+    assert _are_codes(SHOPS, classes, are_classes=True)
+    assert not _are_codes(AGES, classes, are_classes=True)
+
+
+def test_rows_without_a_value_or_a_label_count_for_nothing():
+    values, label = SHOPS.astype(np.float64), OF_SHOP[SHOPS] + RANDOM.normal(size=ROWS)
+    values[::3], label[1::3] = np.nan, np.nan
+    assert _are_codes(values, label, are_classes=False)
+
+
+def test_two_numbers_may_be_codes_and_a_column_with_too_few_rows_for_each_tells_nothing():
+    noise = RANDOM.normal(size=ROWS)
+    assert _are_codes(_drawn(2), noise, are_classes=False)
+    rare = np.where(np.arange(ROWS) < 18, np.arange(ROWS) % 3, 3)
+    assert not _are_codes(rare, rare + noise, are_classes=False)
+
+
+def test_a_label_that_the_values_explain_whole_tells_nothing():
+    assert not _are_codes(STARS, STARS.astype(np.float64), are_classes=False)
