@@ -194,7 +194,7 @@ FEW = LabelStatistics.of_counts({0: 30, 1: 10})
             FEW,
             "binary_accuracy",
             0.8,
-            "above 0.75 (always answering 0)",
+            "above 0.75 by more than chance (always answering 0)",
             "its lower bound is 0.6785 with 40 rows; more rows in the eval split help",
         ),
     ],
