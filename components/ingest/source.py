@@ -5,7 +5,7 @@ import importlib.util
 import itertools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypedDict
@@ -19,6 +19,7 @@ from slipway.components.nearest import nearest
 from slipway.components.store_address import AZ, GS, HF, S3, bucket_and_path, is_elsewhere, is_in_store
 
 PACKAGE_PREFIX = "package://"
+_OF_SPAN = re.compile(r"\{(SPAN|YYYY|MM|DD)(?::\d+)?\}")
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
 
@@ -94,6 +95,7 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     if not sources:
         return Sources("", {}, ())
     if any(map(is_elsewhere, sources.values())):
+        check_spans(sources.values())
         return _remote(sources, file_format)
     found = {
         split: resolve_source(source, root=root, file_format=file_format) for split, source in sources.items()
@@ -118,9 +120,10 @@ def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Sour
         file_format: a key of FORMATS.
 
     Raises:
-        SourceError: no file is found, or a file is outside its package.
+        SourceError: no file is found, a file is outside its package, or the spans are not complete.
     """
     if PLACEHOLDER.search(source):
+        check_spans([source])
         found = resolve_source(PLACEHOLDER.sub("*", source), root=root, file_format=file_format)
         levels = found.pattern.count("/") + 1
         return replace(found, pattern="/".join(source.split("/")[-levels:]))
@@ -137,6 +140,20 @@ def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Sour
             hint="copy it to a local folder and name that as data.source",
         )
     return _found(source, root.absolute() / source, file_format)
+
+
+def check_spans(sources: Iterable[str]) -> None:
+    """Reject a pattern whose spans TFX cannot read.
+
+    Raises:
+        SourceError: it has a part of a day only, as {YYYY}-{MM} for months, or has one part twice.
+    """
+    for source in sources:
+        if sorted(_OF_SPAN.findall(source)) not in ([], ["SPAN"], ["DD", "MM", "YYYY"]):
+            raise SourceError(
+                f"{shown(source)}: spans are {{SPAN}}, or {{YYYY}}, {{MM}} and {{DD}} together, each once",
+                hint="write '*' for what is no span: all files that match are then read",
+            )
 
 
 def _remote(sources: Mapping[str, str], file_format: str) -> Sources:

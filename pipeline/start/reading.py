@@ -22,8 +22,8 @@ from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS, format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
-from slipway.components.ingest.source import resolve_source
-from slipway.components.ingest.spans import PLACEHOLDER, by_span, span_kind
+from slipway.components.ingest.source import check_spans, resolve_source
+from slipway.components.ingest.spans import PLACEHOLDER, at_span, by_span, span_kind
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.suffixes import SUFFIXES, is_hidden
 from slipway.components.ingest.typed_rows import TOO_LARGE, typed_rows
@@ -177,6 +177,7 @@ def read_table(
     """
     file_format = _format_of(source, root)
     if is_elsewhere(source):
+        check_spans([source])
         pattern = source
     else:
         found = resolve_source(source, root=root, file_format=file_format)
@@ -330,10 +331,13 @@ _KINDS = {
 
 
 def _of_a_run(pattern: str) -> list[StoredFile]:
-    """Return the files that a run would read: with spans in the pattern, those of the latest."""
+    """Return the files that a run would read: with spans in the pattern, of the latest the latest version."""
     files = {Path(file.name): file for file in list_files(PLACEHOLDER.sub("*", pattern))}
-    spans = by_span(files, [pattern]) if span_kind([pattern]) else {}
-    return [files[path] for path in spans[max(spans)]] if spans else list(files.values())
+    while span_kind([pattern]) and (spans := by_span(files, [pattern])):
+        latest = max(spans)
+        files = {path: files[path] for path in spans[latest]}
+        pattern = at_span(pattern, latest).replace("{VERSION", "{SPAN")
+    return list(files.values())
 
 
 def _format_of(source: str, root: Path) -> str:

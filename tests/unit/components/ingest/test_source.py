@@ -100,6 +100,15 @@ def test_empty_directory_is_refused(tmp_path):
         resolve_source(".", root=tmp_path)
 
 
+@pytest.mark.parametrize(
+    "source", ["months/{YYYY}-{MM}/*.csv", "{YYYY}/{YYYY}-{MM}-{DD}.csv", "{SPAN}/{SPAN}/x"]
+)
+def test_spans_that_tfx_cannot_read_are_refused_before_a_run(trips, source):
+    for folder in ("", "gs://bucket/"):
+        with pytest.raises(SourceError, match=r"spans are \{SPAN\}, or \{YYYY\}, .* together, each once"):
+            resolve_sources({"": folder + source}, root=trips)
+
+
 @pytest.mark.parametrize("path", ["data/eggs.csv", "data", "data/*.csv"])
 def test_package_source_is_found_without_importing_the_package(package, path):
     source = resolve_source(f"package://farm/{path}", root=Path("/nowhere"))
@@ -229,8 +238,8 @@ def test_images_of_cameras_are_not_hidden(tmp_path):
 
 
 def test_spans_and_versions_match_anything_and_stay_in_the_pattern(trips):
-    source = resolve_source("months/{YYYY}-{MM}/*.csv", root=trips)
-    assert (source.pattern, len(source.files)) == ("{YYYY}-{MM}/*.csv", 2)
+    source = resolve_source("months/{SPAN}-{VERSION}/*.csv", root=trips)
+    assert (source.pattern, len(source.files)) == ("{SPAN}-{VERSION}/*.csv", 2)
     source = resolve_source("months/2024-{SPAN:2}/x.csv", root=trips)
     assert (source.directory, source.pattern) == (trips / "months", "2024-{SPAN:2}/x.csv")
     with pytest.raises(SourceError, match="matches no file"):

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.ingest.source import SourceError
 from slipway.components.ingest.storage import StoredFile
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.reading import _format_of, read_table
@@ -54,13 +55,20 @@ def _csv(tmp_path, columns, rows=30):
     [
         (("2027-01-09", "2027-01-10", "2026-12-31"), "{YYYY}-{MM}-{DD}/*.csv"),
         (("9", "10", "2"), "{SPAN}/*.csv"),
+        (("9/v3", "10/v2", "10/v1"), "{SPAN}/v{VERSION}/*.csv"),
     ],
 )
 def test_of_spans_the_latest_is_read(tmp_path, spans, pattern):
     for rows, span in enumerate(spans, start=1):
-        (tmp_path / span).mkdir()
+        (tmp_path / span).mkdir(parents=True)
         (tmp_path / span / "in.csv").write_text("n\n" + "7\n" * rows)
     assert read_table(pattern, root=tmp_path).rows == 2
+
+
+def test_spans_in_a_store_that_no_run_could_read_are_refused_before_it_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("slipway.pipeline.start.reading.list_files", lambda _: pytest.fail("asked"))
+    with pytest.raises(SourceError, match=r"spans are \{SPAN\}, or \{YYYY\}, .* together"):
+        read_table("gs://bucket/{YYYY}-{MM}/*.csv", root=tmp_path)
 
 
 def test_words_for_no_value_behind_a_blank_are_none_to_ingest_too(tmp_path):
