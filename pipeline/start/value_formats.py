@@ -202,6 +202,10 @@ def _column_format(
         found = _date(_with_blank(present) if has_blanks else present, order)
     if found is None:
         return None
+    unit = str((found.number or {}).get("unit", "")).lower()
+    with_unit = [low for word in words if (low := word.strip().lower()) not in {"", *MISSING_WORDS}]
+    if with_unit and not (unit and all(low.endswith(unit) for low in with_unit)):
+        return None  # none given
     is_plain = not found.words
     # In a CSV these are empty cells; elsewhere only a format makes them missing values, and removes blanks.
     has_empty = has_types and pc.any(pc.equal(trimmed, "")).as_py()

@@ -84,6 +84,11 @@ def test_a_word_for_no_value_may_have_the_unit_of_the_numbers(word):
     assert _forms(["none given", "good", "bad"]) == _forms(["good", "bad"])
 
 
+@pytest.mark.parametrize("value", ["{}", "{}.5 bhp", "2024-03-{}", "1:{}"])
+def test_other_words_behind_a_word_for_no_value_are_a_text(value):
+    assert _forms([*(value.format(n) for n in range(10, 30)), "none found"]).words == {}
+
+
 WITH_POINT = [f"{n}.500" for n in range(1, 40)]
 
 
