@@ -69,6 +69,8 @@ _LEAST_OF_UNIT = 10
 _LEAST_WITH_POINT = 30
 # 2:50 or 1:05 PM, or two units of time: 2h 50m.
 _CLOCK_LIKE = ":|[A-Za-z],? ?[0-9]"
+# But 48d12m30s is an angle, 3D2M a code, and 40M61S an alignment.
+_NO_CLOCK = "[0-9][dD][0-9]+[mM]|M(?:[6-9][0-9]|[0-9]{3,})S"
 # Formats are tried on this many values first.
 _FEW = 50
 
@@ -323,8 +325,11 @@ def _day_of_digits(present: pa.Array) -> _ColumnFormat | None:
 def _clock(present: pa.Array) -> _ColumnFormat | None:
     """Return the format of durations or times of day, or None."""
     plain, fits = written_numbers(present, NumberFormat(clock=True))
+    is_clock, is_none = (
+        pc.any(pc.match_substring_regex(present, each)).as_py() for each in (_CLOCK_LIKE, _NO_CLOCK)
+    )
     # 5m, 20m alone may be meters.
-    if not (pc.all(fits).as_py() and pc.any(pc.match_substring_regex(present, _CLOCK_LIKE)).as_py()):
+    if not (pc.all(fits).as_py() and is_clock) or is_none:
         return None
     first = max(present.to_pylist(), key=len)
     seconds = plain[present.index(first).as_py()].as_py()

@@ -89,6 +89,13 @@ def test_other_words_behind_a_word_for_no_value_are_a_text(value):
     assert _forms([*(value.format(n) for n in range(10, 30)), "none found"]).words == {}
 
 
+@pytest.mark.parametrize(
+    "codes", [["48d12m30s", "7d1m9s"], ["3D2M", "1D1M"], ["40M61S", "50M26S", "76M"], ["5m", "20m"]]
+)
+def test_what_only_looks_like_durations_is_a_text(codes):
+    assert _forms(codes).numbers == {}
+
+
 WITH_POINT = [f"{n}.500" for n in range(1, 40)]
 
 
