@@ -21,6 +21,8 @@ _SURE = 3.0
 # Of what any two values differ by, neighbours among amounts differ by little, among codes by all.
 _LIKE_ANY_TWO = 0.5
 _ROUNDED = 1e-9
+# Of the label's amounts, this share at each end does not say how far amounts usually reach.
+_TAIL = 0.01
 
 
 def columns_of_codes(
@@ -35,24 +37,39 @@ def columns_of_codes(
         columns: by name, [rows]; at least the label and all columns of whole numbers.
         are_classes: whether the label holds classes; its mean is the share of each then.
     """
+    known = ~is_missing(columns[label])
+    answers = _answers(columns[label][known], are_classes=are_classes)
     return {
         each.name
         for each in facts
         if each.name != label and each.kind == "int" and not each.is_list and each.distinct <= _MOST
-        if each.distinct < _LEAST_VALUES
-        or _are_codes(columns[each.name], columns[label], are_classes=are_classes)
+        if each.distinct < _LEAST_VALUES or _are_codes(columns[each.name][known], answers)
     }
 
 
-def _are_codes(column: Column, label: Column, *, are_classes: bool) -> bool:
-    known = ~(is_missing(column) | is_missing(label))
+def _answers(label: Column, *, are_classes: bool) -> Column:
+    """Return the numbers of classes, int64 [rows]; or the amounts, float64 [rows], without far outliers.
+
+    A single slip, or the few largest of many prices, would else be all that the means at the values show.
+    """
+    if are_classes:
+        return categories(label)
+    least, greatest = np.quantile(label, [_TAIL, 1 - _TAIL])
+    room = (greatest - least) / 2 or np.inf
+    held = np.clip(label, least - room, greatest + room)
+    centred: Floats = held - held.mean()
+    return centred
+
+
+def _are_codes(column: Column, answers: Column) -> bool:
+    known = ~np.isnan(column)
     values, codes, rows = np.unique(column[known], return_inverse=True, return_counts=True)
     is_few = len(values) <= FEW
     enough = rows >= _LEAST_ROWS
     count = int(enough.sum())
     if count < _LEAST_VALUES:
         return False
-    sums, squares = _sums(codes, label[known], are_classes=are_classes)
+    sums, squares = _sums(codes, answers[known])
     values, rows, means = values[enough], rows[enough], sums[enough] / rows[enough, np.newaxis]
     noise = (squares[enough].sum() - (rows @ means**2).sum()) / (rows.sum() - count)
     if noise * rows.sum() <= _ROUNDED * squares[enough].sum():  # the values tell the label
@@ -69,15 +86,13 @@ def _are_codes(column: Column, label: Column, *, are_classes: bool) -> bool:
     return bool(is_like_any_two) and _is_no_chance(any_two, count - 1)
 
 
-def _sums(codes: Column, label: Column, *, are_classes: bool) -> tuple[Floats, Floats]:
+def _sums(codes: Column, answers: Column) -> tuple[Floats, Floats]:
     """Return by value the sum of the label, [values, 1 or classes], and that of its squares, [values]."""
-    if not are_classes:
-        numbers = label - label.mean()
-        sums, squares = (np.bincount(codes, each).astype(np.float64) for each in (numbers, numbers**2))
+    if answers.dtype != np.int64:
+        sums, squares = (np.bincount(codes, each).astype(np.float64) for each in (answers, answers**2))
         return sums[:, np.newaxis], squares
-    classes = categories(label)
-    size = int(classes.max()) + 1
-    table = np.bincount(codes * size + classes, minlength=(int(codes.max()) + 1) * size)
+    size = int(answers.max()) + 1
+    table = np.bincount(codes * size + answers, minlength=(int(codes.max()) + 1) * size)
     found = table.reshape(-1, size).astype(np.float64)
     return found, found.sum(axis=1)
 

@@ -70,3 +70,23 @@ def test_two_numbers_may_be_codes_and_a_column_with_too_few_rows_for_each_tells_
 
 def test_a_label_that_the_values_explain_whole_tells_nothing():
     assert not _are_codes(STARS, STARS.astype(np.float64), are_classes=False)
+
+
+def test_a_slip_in_the_label_or_a_few_huge_amounts_neither_hide_codes_nor_make_them():
+    for values, course in ((SHOPS, OF_SHOP[SHOPS]), (PRODUCTS, OF_PRODUCT[PRODUCTS])):
+        label = course + RANDOM.normal(size=ROWS)
+        label[7] = 1e6
+        assert _are_codes(values, label, are_classes=False)
+    claims = np.where(RANDOM.random(ROWS) < 0.2, RANDOM.lognormal(6, 1.5, ROWS) * np.exp(OF_SHOP[SHOPS]), 0)
+    assert _are_codes(SHOPS, claims, are_classes=False)
+    tenures = np.minimum(RANDOM.geometric(1 / 15, ROWS), 72)
+    for slip in np.flatnonzero(tenures > 50)[:20]:
+        label = RANDOM.normal(size=ROWS)
+        label[slip] = 1e6
+        assert not _are_codes(tenures, label, are_classes=False)
+
+
+def test_an_amount_that_is_nearly_always_the_same_tells_codes_too():
+    label = np.where(RANDOM.random(ROWS) < 0.05 * (SHOPS % 10 == 0), 1.0, 0.0)
+    assert np.quantile(label, 0.99) == 0
+    assert _are_codes(SHOPS, label, are_classes=False)
