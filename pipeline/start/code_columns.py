@@ -98,5 +98,9 @@ def _sums(codes: Column, answers: Column) -> tuple[Floats, Floats]:
 
 
 def _is_no_chance(spread: float, freedom: int) -> bool:
-    """Whether a spread is larger than chance alone, by which it is 1 on average, makes it."""
+    """Whether a spread is larger than chance alone, by which it is 1 on average, makes it.
+
+    This is the bound for two classes or amounts. Chance makes less of a spread over more classes, but effects
+    between the two bounds are so small that categories, with a weight for each class, predict worse.
+    """
     return bool(spread > 1 + _SURE * np.sqrt(2 / freedom))

@@ -90,3 +90,10 @@ def test_an_amount_that_is_nearly_always_the_same_tells_codes_too():
     label = np.where(RANDOM.random(ROWS) < 0.05 * (SHOPS % 10 == 0), 1.0, 0.0)
     assert np.quantile(label, 0.99) == 0
     assert _are_codes(SHOPS, label, are_classes=False)
+
+
+def test_numbers_that_are_written_with_a_point_are_no_codes():
+    columns = {"x": PRODUCTS.astype(np.float64), "label": _answers(OF_PRODUCT[PRODUCTS])}
+    for kind, codes in (("int", {"x"}), ("float", set())):
+        facts = [facts_of("x", kind, columns["x"]), facts_of("label", "text", columns["label"])]
+        assert columns_of_codes(facts, columns, "label", are_classes=True) == codes
