@@ -24,7 +24,6 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise_fit
-from slipway.components.trainer.same_answers import sample_answers
 from slipway.components.trainer.user_model import build_model
 
 
@@ -204,8 +203,8 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     emit("epoch", epoch=1, epochs=1, metrics=metrics)
     wall_s = time.monotonic() - began
     summary = summarise_fit(metrics=metrics, fit_s=fit_s, wall_s=wall_s, words=said[-1])
-    answers = sample_answers(model, job.inputs)
-    return model, {**facts, **summary, "answers": answers}, [{"epoch": 1, **metrics}]
+    # It is asked once its weights are saved.
+    return model, {**facts, **summary, "answers": []}, [{"epoch": 1, **metrics}]
 
 
 def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:

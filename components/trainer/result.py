@@ -9,6 +9,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.resource_usage import usage
+from slipway.components.trainer.same_answers import Answers
 from slipway.components.trainer.speed_summary import Measured, verdict
 
 
@@ -74,7 +75,7 @@ class Result(Facts, Summary):
         answers: of the trained model, see `same_answers.sample_answers`; only for the export.
     """
 
-    answers: NotRequired[list[list[float]]]
+    answers: NotRequired[Answers]
 
 
 class TrainingPreemptedError(ComponentError):

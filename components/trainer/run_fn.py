@@ -108,7 +108,8 @@ def run_fn(fn_args: Any) -> None:
         with tf.io.gfile.GFile(f"{environment}/{CODE}", "w") as file:
             file.write(json.dumps(code, indent=2) + "\n")
         served.save(fn_args.serving_model_dir)
-        require_same_answers(trained, sample_answers(served.model, job.inputs), job.model)
+        answers = sample_answers(served.model, job.inputs, batch_size=job.batch_size)
+        require_same_answers(trained, answers, job.model)
         keep_digest(fn_args.serving_model_dir)
         exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
         with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:

@@ -65,7 +65,7 @@ from slipway.components.trainer.loop.host_agreement import require_agreement
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise
-from slipway.components.trainer.same_answers import sample_answers
+from slipway.components.trainer.same_answers import Answers, sample_answers
 from slipway.components.trainer.sbom import bill_of_materials
 from slipway.components.trainer.steps_per_execution import whole_executions
 from slipway.components.trainer.trace_error import explain
@@ -136,6 +136,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         require_no_buckets(job)
         model, fitted, history = fit_at_once(job)
         _save_weights(job, model)
+        fitted["answers"] = sample_answers(model, job.inputs, batch_size=job.batch_size)
         _save_texts(job, fitted, history)
         return fitted
     began_at = time.time()
@@ -234,11 +235,14 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     unsaved = UnsavedState(model)
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, devices=devices)
     unsaved.require_unchanged(job.trained_inputs)
-    # On a TPU every operation of a single call is compiled by itself.
-    answers = [] if devices.kind == "tpu" or devices.hosts.count > 1 else sample_answers(model, job.inputs)
     if writes:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)
+    answers: Answers = []
+    if (
+        devices.kind != "tpu" and devices.hosts.count == 1
+    ):  # a TPU compiles each operation of a call by itself
+        answers = sample_answers(model, job.inputs, batch_size=job.batch_size)
     constant_s = None
     if data.wait is None and not is_custom_loop and not job.buckets.lengths:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)

@@ -1,6 +1,7 @@
 """The effect of a job's settings in the training process, and that process's requirements."""
 
 import socket
+import textwrap
 
 import numpy as np
 import pytest
@@ -156,3 +157,30 @@ def test_eval_split_that_the_devices_cannot_divide_is_refused_before_training(tr
     with pytest.raises(ComponentError, match="has 5 examples, and these devices evaluate on at least 48"):
         train(compute=ComputeSettings(device="cpu", cpu_devices=8), **changes)
     assert "val_loss" in train(**changes)["history"][0]
+
+
+REMEMBERING = """
+    import keras
+
+    class Last(keras.layers.Layer):
+        def build(self, shape):
+            self.rows = self.add_weight(shape=(), initializer="zeros", trainable=False, name="rows")
+
+        def call(self, values):
+            self.rows.assign(keras.ops.cast(keras.ops.shape(values)[0], "float32"))
+            return values
+
+    def build_model(features, hyperparameters):
+        inputs = {"x": keras.Input((16,), name="x")}
+        model = keras.Model(inputs, keras.layers.Dense(1)(Last()(inputs["x"])))
+        model.compile(loss="mse")
+        return model
+"""
+
+
+def test_the_rows_made_up_for_the_export_leave_nothing_in_the_weights(train, tmp_path):
+    (tmp_path / "remembering.py").write_text(textwrap.dedent(REMEMBERING))
+    trained = train(model="remembering.build_model", epochs=1)
+    assert trained["result"]["answers"]
+    [rows] = [value for name, value in trained["weights"].items() if "last" in name]
+    assert rows == 48

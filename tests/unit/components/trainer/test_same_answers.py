@@ -45,8 +45,8 @@ def built(order=("a", "b"), *, dtype="float32", factor=1.0):
 def answers(model):
     from slipway.components.trainer.same_answers import ROWS, sample_answers
 
-    found = sample_answers(model, FEATURES)
-    assert [len(found), len(found[0])] == [ROWS, 4]
+    found = sample_answers(model, FEATURES, batch_size=ROWS)
+    assert [(len(each), len(each[0])) for each in found] == [(ROWS, 2), (ROWS, 2)]
     return found
 
 
@@ -77,7 +77,7 @@ def test_a_model_that_does_not_take_made_up_rows_is_not_asked():
         def call(self, given):
             raise ValueError("not such rows")
 
-    assert sample_answers(Strict(), FEATURES) == []
+    assert sample_answers(Strict(), FEATURES, batch_size=8) == []
     require_same_answers([], answers(built()), "mine.build_model")
 
 
@@ -95,4 +95,43 @@ def test_a_model_that_draws_random_numbers_is_not_asked():
 
     given = {"a": keras.Input((1,), name="a")}
     drawn = keras.Model(given, Drawn()(keras.layers.Dense(1)(given["a"])))
-    assert sample_answers(drawn, {"a": FEATURES["a"]}) == []
+    assert sample_answers(drawn, {"a": FEATURES["a"]}, batch_size=8) == []
+
+
+def test_no_more_rows_at_once_are_asked_than_it_was_trained_with():
+    import keras
+
+    from slipway.components.trainer.same_answers import ROWS, sample_answers
+
+    at_once = []
+
+    class Counted(keras.Model):
+        def call(self, given):
+            at_once.append(len(given["a"]))
+            return given["a"]
+
+    parts = sample_answers(Counted(), {"a": FEATURES["a"]}, batch_size=7)
+    assert at_once[-6:] == [7, 7, 2] * 2
+    assert parts == sample_answers(Counted(), {"a": FEATURES["a"]}, batch_size=100)
+    assert at_once[-2:] == [ROWS] * 2
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_a_class_so_rare_that_its_probability_is_all_rounding_is_none_of_another_model(dtype):
+    import keras
+
+    from slipway.components.trainer.same_answers import require_same_answers, sample_answers
+
+    def sure(policy):
+        keras.utils.set_random_seed(3)
+        given = {"b": keras.Input((3,), name="b")}
+        hidden = keras.layers.Dense(64, activation="relu", dtype=policy)(given["b"])
+        rare = keras.initializers.Constant([0.0, -18.3, -43.1])
+        small = keras.initializers.RandomNormal(stddev=0.001)
+        ends = keras.layers.Dense(3, "softmax", bias_initializer=rare, kernel_initializer=small, dtype=policy)
+        return keras.Model(given, ends(hidden))
+
+    features = {"b": FEATURES["b"]}
+    trained, exported = (sample_answers(sure(each), features, batch_size=8) for each in (dtype, "float32"))
+    assert trained
+    require_same_answers(trained, exported, "mine.build_model")
