@@ -4,6 +4,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import keras
+
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Arrays, Checkpoint, CheckpointWriter
 from slipway.components.trainer.job import TrainingJob
@@ -63,6 +65,7 @@ class Checkpointing(StepCallback):
         self.state: Arrays = ()
         self._begin = begin
         self._is_custom_loop = is_custom_loop
+        self._known: set[int] = set()
         self._trained: set[int] = set()
         self._began_at = time.monotonic()
         self._job = job
@@ -90,9 +93,12 @@ class Checkpointing(StepCallback):
         if self._is_custom_loop:
             return
         trained = {id(each) for each in self.model.trainable_variables}
-        self._trained = self._trained or trained
+        # A layer may make its weights in the first step; a step of the user's own may choose what it trains.
+        has_own_step = type(self.model).train_step is not keras.Model.train_step
+        is_other = trained & self._known != self._trained and not has_own_step
+        self._known, self._trained = {id(each) for each in self.model.variables}, trained
         is_compiled = self.model.train_function is None
-        if not is_compiled and trained == self._trained:
+        if not is_compiled and not is_other:
             return
         done = "compiled the model" if is_compiled else "changed which weights are trained (trainable)"
         raise ComponentError(

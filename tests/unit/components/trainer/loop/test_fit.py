@@ -254,6 +254,44 @@ def test_what_keras_fit_would_not_see_of_a_callback_is_refused(tmp_path, monkeyp
         fit_it(tmp_path, one_output, dotted_path=path)
 
 
+def adversarial():
+    """Freezes a part of itself in its own step, as GANs do."""
+    import keras
+
+    class Adversarial(keras.Sequential):
+        def train_step(self, data):
+            self.layers[0].trainable = False
+            return super().train_step(data)
+
+    model = Adversarial([keras.Input((1,)), keras.layers.Dense(1), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    return model
+
+
+def late():
+    """Makes a part of its weights in the first step."""
+    import keras
+
+    class Late(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.first, self.later = keras.layers.Dense(1), keras.layers.Dense(1)
+
+        def call(self, given, training=None):
+            told = self.first(given)
+            return self.later(told) if training else told
+
+    model = Late()
+    model(keras.KerasTensor((None, 1)))
+    model.compile("sgd", "mse", jit_compile=False)
+    return model
+
+
+@pytest.mark.parametrize("model", [adversarial, late])
+def test_what_a_model_changes_by_itself_is_taken_for_no_callback_s(tmp_path, model):
+    assert len(fit_it(tmp_path, model).history) == 3
+
+
 SCHEDULES = (
     "on_{when}_begin = lambda self, *_, **__: "
     "setattr(self.model.optimizer, 'learning_rate', keras.optimizers.schedules.CosineDecay(0.1, 12)) "
