@@ -107,13 +107,13 @@ def test_no_more_rows_at_once_are_asked_than_it_was_trained_with():
 
     class Counted(keras.Model):
         def call(self, given):
-            at_once.append(len(given["a"]))
+            at_once.append(given["a"].shape[0])
             return given["a"]
 
     parts = sample_answers(Counted(), {"a": FEATURES["a"]}, batch_size=7)
-    assert at_once[-6:] == [7, 7, 2] * 2
+    assert max(at_once) == 7
     assert parts == sample_answers(Counted(), {"a": FEATURES["a"]}, batch_size=100)
-    assert at_once[-2:] == [ROWS] * 2
+    assert max(at_once) == ROWS
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
