@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from slipway.components.counted_words import first_of
 from slipway.components.escaped_text import escaped
@@ -33,11 +33,6 @@ class Edit:
     values: tuple[str, ...] = ()
     number: float | None = None
     text: str = ""
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Edit":
-        """Read an edit back from the JSON of `asdict`."""
-        return cls(**{**data, "values": tuple(data["values"])})
 
 
 @dataclass(frozen=True, slots=True)

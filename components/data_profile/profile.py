@@ -4,12 +4,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from tfx.dsl.io import fileio
 
 from slipway.components.data_profile.all_rows import of_all_rows
 from slipway.components.data_profile.label_score import LabelScore
+from slipway.components.typed_json import typed
 
 STATISTICS = "FeatureStats.pb"
 BLESSED_DATA = "data"
@@ -46,19 +47,6 @@ class Profile:
             sample_rows: the most that are drawn, in equal parts of each split.
         """
         return self.label_score if self.is_spread or 2 * rows <= sample_rows else None
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Restore a profile from the JSON of its `asdict`."""
-        score = data["label_score"]
-        return cls(
-            digest=data["digest"],
-            at_s=data["at_s"],
-            label_score=LabelScore(**score) if score else None,
-            # Profiles of earlier versions lack these.
-            rows=data.get("rows", {}),
-            is_spread=data.get("is_spread", False),
-        )
 
 
 def data_digest(statistics: str, quarantine: str = "") -> str:
@@ -138,4 +126,5 @@ def read_profile(folder: str) -> Profile:
     if not fileio.exists(path):
         return Profile()
     with fileio.open(path) as file:
-        return Profile.from_json(json.loads(file.read()))
+        # Profiles of earlier versions do not say it.
+        return typed(Profile, {"is_spread": False, **json.loads(file.read())})

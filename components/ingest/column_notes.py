@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from slipway.components.counted_words import counted
 from slipway.components.ingest.float32_fit import WHOLE_UP_TO
+from slipway.components.typed_json import typed
 
 TO_ZERO = "closer to 0 than a 32-bit fraction can hold"
 ROUNDED = f"beyond {WHOLE_UP_TO:,}"
@@ -49,14 +49,9 @@ class ColumnNotes:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ColumnNotes":
+    def from_json(cls, data: PlainNotes) -> "ColumnNotes":
         """Restore notes from what `to_json` returned."""
-        return cls(
-            {
-                column: {what: (count, first) for what, (count, first) in kinds.items()}
-                for column, kinds in data.items()
-            }
-        )
+        return cls(typed(dict[str, dict[str, tuple[int, str]]], data))
 
     def sentences(self) -> dict[str, str]:
         """Return a note for each column, with the setting that keeps its values as written."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.header_names import INDEX
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
-from slipway.components.ingest.quarantine import QuarantineFile, Tally
+from slipway.components.ingest.quarantine import PlainTally, QuarantineFile, Tally
 from slipway.components.ingest.splitting import (
     NO_SPLIT,
     SplitRows,
@@ -30,6 +29,7 @@ from slipway.components.ingest.splitting import (
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
 from slipway.components.ingest.typed_rows import row_numbers, typed_rows
+from slipway.components.typed_json import typed
 
 
 @dataclass(slots=True)
@@ -58,13 +58,13 @@ class Report:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Report":
+    def from_json(cls, data: Mapping[str, object]) -> "Report":
         """Restore a report from what `to_json` returned."""
         return cls(
-            tally=Tally.from_json(data["tally"]),
-            shards={name: [Shard(**shard) for shard in shards] for name, shards in data["shards"].items()},
-            digests=[FileDigest(**digest) for digest in data["digests"]],
-            units={name: (unit, file) for name, (unit, file) in data["units"].items()},
+            tally=Tally.from_json(typed(PlainTally, data["tally"])),
+            shards=typed(dict[str, list[Shard]], data["shards"]),
+            digests=typed(list[FileDigest], data["digests"]),
+            units=typed(dict[str, tuple[str, str]], data["units"]),
         )
 
     def add(self, other: "Report") -> None:

@@ -34,6 +34,7 @@ from slipway.components.preflight.question_and_answer import Answer, Compiled, Q
 from slipway.components.preflight.slice_mesh import UnknownSliceError, distributed_as_in_training, mesh_of
 from slipway.components.preflight.traced_program import Where, callbacks_in
 from slipway.components.preflight.training_step import TrainingStep
+from slipway.components.typed_json import typed
 
 JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
@@ -48,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("question", type=Path, help="a Question as JSON")
     options = parser.parse_args(arguments)
-    question = Question.from_json(json.loads(options.question.read_text(encoding="utf-8")))
+    question = typed(Question, json.loads(options.question.read_text(encoding="utf-8")))
     # The user's code may print at any time, up to the end of the process, and replace sys.stdout.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

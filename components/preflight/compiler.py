@@ -14,6 +14,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.import_path import import_path
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.typed_json import MisfitError, typed
 
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
@@ -152,7 +153,7 @@ def run_compiler(
         return known
     if "failed" in values:
         raise ComponentError(f"{question.slice.name}: {values['failed']}", hint=values["hint"])
-    return Answer.from_json(values)
+    return typed(Answer, values)
 
 
 def _before_search(printed: str | bytes | None) -> Answer | None:
@@ -160,7 +161,7 @@ def _before_search(printed: str | bytes | None) -> Answer | None:
     text = printed.decode("utf-8", "replace") if isinstance(printed, bytes) else printed or ""
     for line in reversed(text.splitlines()):
         try:
-            return Answer.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError):  # a line that was not written to its end
+            return typed(Answer, json.loads(line))
+        except (ValueError, MisfitError):  # a line that was not written to its end
             continue
     return None

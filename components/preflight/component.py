@@ -27,6 +27,7 @@ from slipway.components.preflight.verdict import judge
 from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
 from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.user_model import source_root
+from slipway.components.typed_json import typed
 from slipway.schemas.artifacts import PreflightReport
 
 
@@ -71,16 +72,17 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     with fileio.open(f"{transform_graph.uri}/{SCHEMA}") as file:
         features = features_in(str(file.read()), images=images, apart=pass_through or ())
     files = [path for path in fileio.glob(f"{transformed_examples.uri}/{SPLIT}/*") if not fileio.isdir(path)]
-    question = Question.from_json(
+    question = typed(
+        Question,
         {
             "slice": from_parameter(tpu_slice),
             "features": features,
             "model": model,
             **from_parameter(step),
-        }
+        },
     )
     known = replace(
-        Training.from_json(from_parameter(training)),
+        typed(Training, from_parameter(training)),
         has_own_loop=has_custom_loop(model),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from slipway.components.preflight.chip_specs import Price
 from slipway.components.preflight.question_and_answer import Answer, Question
@@ -73,12 +73,6 @@ class Training:
     has_best_of_trials: bool = False
     has_own_loop: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Training":
-        """Read the plain values of `asdict`, or a part of them."""
-        prices = {generation: Price(**price) for generation, price in values.get("prices", {}).items()}
-        return cls(**{**values, "prices": prices})
 
 
 @dataclass(frozen=True, kw_only=True)

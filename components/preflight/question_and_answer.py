@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from slipway.components.trainer.features import PlainFeature
 from slipway.components.trainer.labels import columns_of
@@ -107,11 +106,6 @@ class Layer:
     dtype: str = "float32"
     line: str = ""
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Layer":
-        """Read the plain values of `asdict`."""
-        return cls(**{**values, "matrices": tuple(tuple(shape) for shape in values["matrices"])})
-
     @property
     def place(self) -> str:
         """The name, and the line if it is known."""
@@ -172,13 +166,6 @@ class Compiled:
     loops: tuple[Loop, ...] = ()
     compile_s: float = 0.0
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Compiled":
-        """Read the plain values of `asdict`."""
-        sent = tuple(Collective(**each) for each in values["collectives"])
-        loops = tuple(Loop(**each) for each in values.get("loops", ()))
-        return cls(**{**values, "collectives": sent, "loops": loops})
-
     @property
     def compiles(self) -> bool:
         """Whether the compiler accepted the step; for a TPU it accepts only a step that fits."""
@@ -222,23 +209,8 @@ class Answer:
     mesh: tuple[MeshAxis, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return plain values, which `from_json` reads back."""
+        """Return plain values, which `typed_json.typed` reads back."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Answer":
-        """Read the plain values of `to_json`."""
-        return cls(
-            **{
-                **values,
-                "step": Compiled.from_json(values["step"]),
-                "layers": tuple(Layer.from_json(each) for each in values["layers"]),
-                "variables": tuple(values["variables"]),
-                "callbacks": tuple(values["callbacks"]),
-                "traits": tuple(Trait(**each) for each in values.get("traits", ())),
-                "mesh": tuple(MeshAxis(**each) for each in values["mesh"]),
-            }
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,15 +250,8 @@ class Question:
     has_several_devices: bool = False
 
     def to_json(self) -> dict[str, object]:
-        """Return plain values, which `from_json` reads back."""
+        """Return plain values, which `typed_json.typed` reads back."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Question":
-        """Read the plain values of `to_json`."""
-        return cls(
-            **{**values, "slice": Slice(**values["slice"]), "features": tuple(values["features"])},
-        )
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, get_args
+from typing import Literal, TypedDict, get_args
 
 from slipway.components.errors import ComponentError
 
@@ -84,7 +84,7 @@ class Feature:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Feature":
+    def from_json(cls, values: object) -> "Feature":
         """Read what `to_json` wrote.
 
         Raises:

@@ -11,6 +11,7 @@ from slipway.components.data_gate.schema import FeatureSchema
 from slipway.components.data_gate.schema_edits import apply_edits
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.typed_json import typed
 from slipway.pipeline.commands.show import find
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
@@ -95,7 +96,7 @@ def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
 def _edits(record: RunRecord) -> Iterator[Edit]:
     for verdict in [*read_stops(record).values(), *read_verdicts(record)]:
         for finding in verdict.get("findings", ()):
-            yield from map(Edit.from_json, finding.get("edits", ()))
+            yield from typed(list[Edit], finding.get("edits", []))
 
 
 def _check(before: str, after: str, edits: list[Edit]) -> None:

@@ -38,6 +38,7 @@ from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.features import PlainFeature
 from slipway.components.trainer.interpreter import place
 from slipway.components.trainer.user_model import source_root
+from slipway.components.typed_json import MisfitError, typed
 from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.engine.processes.default_jobs import default_jobs
@@ -229,8 +230,8 @@ def _kept_path(history: History, key: str) -> Path:
 def _kept(history: History, key: str) -> Answer | None:
     """Return the stored answer; None, which has it computed again, if it is missing or damaged."""
     try:
-        return Answer.from_json(json.loads(_kept_path(history, key).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return typed(Answer, json.loads(_kept_path(history, key).read_text(encoding="utf-8")))
+    except (OSError, ValueError, MisfitError):
         return None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast, get_type_hints
 
+from slipway.components.typed_json import fits
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
@@ -14,7 +15,7 @@ from slipway.pipeline.runs.record import (
     Verdict,
     verdict_path,
 )
-from slipway.pipeline.runs.typed_json import DocumentError, fits, read_document, typed_text
+from slipway.pipeline.runs.typed_json import DocumentError, read_document, typed_text
 
 _BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")

@@ -1,36 +1,18 @@
 """Reads stored JSON back into the types it was written from, or rejects it with an explanation."""
 
-import contextlib
-import itertools
-import json
-import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,
-    Self,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, TypeVar
 
 import orjson
 
+from slipway.components import typed_json
 from slipway.components.finite_json import parsed
-from slipway.pipeline.errors import PipelineError
+from slipway.components.typed_json import MisfitError
+from slipway.pipeline.errors import PipelineError, raised_as
 
 T = TypeVar("T")
-_Reader = Callable[[Any], Any]
-_SHOWN_LETTERS = 40
 
 
 class DocumentError(PipelineError):
@@ -94,186 +76,11 @@ def plain(document: Any) -> Any:
     return str(document) if isinstance(document, Path) else document
 
 
-def typed(kind: type[T], value: Any) -> T:
-    """Read plain data as the given type, checking every field. Pure.
-
-    Args:
-        kind: a dataclass, a TypedDict, a plain type, or a `list`, `dict`, `tuple`, `Literal` or union of
-            these; `Annotated[type, kind]` is read as `kind`. Keys that a dataclass does not know are
-            ignored: a later version wrote them. Of a union's dataclasses, the first one whose required keys
-                are present is used.
-            If a dataclass has `from_document`, it first converts the keys to the fields' names.
+def typed(kind: type[T], value: object) -> T:
+    """Read plain data as the given type, see `components.typed_json`.
 
     Raises:
         DocumentError: names the field that does not fit, its value, and the expected type.
     """
-    try:
-        return cast(T, _reader(cast(Any, kind))(value))
-    except _MisfitError as error:
-        raise DocumentError(error.told()) from None
-
-
-def fits(kind: Any, value: Any) -> bool:
-    """Return True if plain data can be read as the given type, see `typed`. Pure."""
-    try:
-        _reader(kind)(value)
-    except (_MisfitError, RecursionError):  # the error's words hold the value
-        return False
-    return True
-
-
-class _MisfitError(Exception):
-    """A value that does not fit; each enclosing reader adds its position."""
-
-    def __init__(self, words: str, place: str = "") -> None:
-        super().__init__(words)
-        self.words = words
-        self.place = place
-
-    def inside(self, place: str) -> Self:
-        """Return the same error, as seen from one level further out."""
-        self.place = f"{place}.{self.place}" if self.place and self.place[0] != "[" else place + self.place
-        return self
-
-    def told(self) -> str:
-        """Return the position, and what is wrong."""
-        return f"{self.place or 'the whole'} {self.words}"
-
-
-def _misfit(kind: Any, value: Any) -> _MisfitError:
-    text = json.dumps(value)
-    shown = text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
-    return _MisfitError(f"is {shown}, where {_named(kind)} belongs")
-
-
-@cache
-def _reader(kind: Any) -> _Reader:
-    """Return a reader for values of that kind. Cached, because a history holds thousands of records."""
-    if kind in (Any, object):
-        return _as_it_is
-    if is_dataclass(kind):
-        from_document = getattr(kind, "from_document", _as_it_is)
-        fields_of = _mapping_reader(kind, _field_readers(kind), needed=_needed(kind))
-        made = cast(Callable[..., Any], kind)
-        return lambda value: made(**fields_of(from_document(value) if isinstance(value, dict) else value))
-    if is_typeddict(kind):
-        needed = sorted(kind.__required_keys__)
-        return _mapping_reader(kind, _field_readers(kind), needed=needed, others=_as_it_is)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Annotated, NotRequired):
-        return _reader(arguments[-1])
-    if origin in (Union, types.UnionType):
-        return _union_reader(kind, arguments)
-    if origin is Literal:
-        return _plain_reader(kind, lambda value: isinstance(value, str) and value in arguments)
-    if origin in (list, tuple):
-        each = [_reader(argument) for argument in arguments if argument is not Ellipsis]
-        has_length = origin is tuple and Ellipsis not in arguments
-        return _list_reader(kind, origin, each, has_length=has_length)
-    if origin in (dict, Mapping):
-        return _mapping_reader(kind, {}, others=_reader(arguments[1]))
-    if kind is Path:
-        text = _reader(str)
-        return lambda value: Path(text(value))
-    # Compare exact types: in Python, True is an int. A float may be written as an int in JSON.
-    fits: tuple[type, ...] = (float, int) if kind is float else (kind,)
-    return _plain_reader(kind, lambda value: type(value) in fits)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _plain_reader(kind: Any, fits: Callable[[Any], bool]) -> _Reader:
-    def read(value: Any) -> Any:
-        if fits(value):
-            return value
-        raise _misfit(kind, value)
-
-    return read
-
-
-def _field_readers(kind: Any) -> dict[str, _Reader]:
-    return {name: _reader(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
-
-
-def _needed(kind: Any) -> list[str]:
-    return [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
-
-
-def _mapping_reader(
-    kind: Any, readers: Mapping[str, _Reader], *, needed: Sequence[str] = (), others: _Reader | None = None
-) -> _Reader:
-    """Return a reader for mappings.
-
-    Args:
-        readers: by key.
-        others: for keys that are not in `readers`; None: these are left out.
-    """
-
-    def read(value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise _misfit(kind, value)
-        for name in needed:
-            if name not in value:
-                raise _MisfitError("is missing", name)
-        found = {}
-        for name, each in value.items():
-            reader = readers.get(name, others)
-            if reader is not None:
-                try:
-                    found[name] = reader(each)
-                except _MisfitError as error:
-                    raise error.inside(name) from None
-        return found
-
-    return read
-
-
-def _list_reader(
-    kind: Any, make: Callable[[list[Any]], Any], readers: Sequence[_Reader], *, has_length: bool
-) -> _Reader:
-    def read(value: Any) -> Any:
-        if not isinstance(value, (list, tuple)) or (has_length and len(value) != len(readers)):
-            raise _misfit(kind, value)
-        found = []
-        for place, (each, reader) in enumerate(zip(value, itertools.cycle(readers), strict=False)):
-            try:
-                found.append(reader(each))
-            except _MisfitError as error:
-                raise error.inside(f"[{place}]") from None
-        return make(found)
-
-    return read
-
-
-def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
-    readers = [_reader(choice) for choice in choices if choice is not types.NoneType]
-    may_be_none = len(readers) < len(choices)
-    dataclasses = [cast(Any, choice) for choice in choices if is_dataclass(choice)]
-    told_apart = [({*_needed(choice)}, _reader(choice)) for choice in dataclasses]
-
-    def read(value: Any) -> Any:
-        if value is None and may_be_none:
-            return None
-        if len(readers) == 1:  # the reader's own error is more precise
-            return readers[0](value)
-        for needed, reader in told_apart:
-            if isinstance(value, dict) and needed <= value.keys():
-                return reader(value)
-        for reader in readers:
-            with contextlib.suppress(_MisfitError):
-                return reader(value)
-        raise _misfit(kind, value)
-
-    return read
-
-
-def _named(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, get_args(kind)))}"
-    base = get_origin(kind) or kind
-    names = {str: "text", Path: "text", bool: "true or false", int: "a whole number", float: "a number"}
-    names |= {list: "a list", tuple: "a list"}
-    is_mapping = base in (dict, Mapping) or is_dataclass(base) or is_typeddict(base)
-    return names.get(base, "a mapping" if is_mapping else str(kind))
+    with raised_as(DocumentError, MisfitError):
+        return typed_json.typed(kind, value)

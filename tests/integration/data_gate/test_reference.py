@@ -80,14 +80,19 @@ def test_sample_is_judged_and_compared_by_the_rows_behind_it(sampled, tmp_path):
     assert list(find_row_counts(now, same, Limits())) == []
 
 
-def test_label_score_of_rows_that_were_drawn_in_another_way_is_not_compared():
+def test_label_score_of_rows_that_were_drawn_in_another_way_is_not_compared(tmp_path):
     """By an earlier version, which took the first rows of each file: the same if it took all."""
     from slipway.components.data_profile.label_score import LabelScore
-    from slipway.components.data_profile.profile import Profile
+    from slipway.components.data_profile.profile import Profile, read_profile
 
     score = LabelScore(0.5, 0.1)
-    earlier = Profile.from_json({"digest": "d", "at_s": 1.0, "label_score": asdict(score)})
+
+    def read_back(profile):
+        (tmp_path / "profile.json").write_text(json.dumps(profile), encoding="utf-8")
+        return read_profile(str(tmp_path))
+
+    earlier = read_back({"digest": "d", "at_s": 1.0, "label_score": asdict(score)})
     assert earlier.label_score_of(25_000, sample_rows=50_000) == score
     assert earlier.label_score_of(25_001, sample_rows=50_000) is None
-    again = Profile.from_json(asdict(Profile("d", 1.0, score)))
+    again = read_back(asdict(Profile("d", 1.0, score)))
     assert again.label_score_of(10**6, sample_rows=50_000) == score

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.preflight.question_and_answer import Answer, Question
+from slipway.components.typed_json import typed
 
 # JAX and Keras take seconds to start: one process for all questions of a module.
 ANSWER = """
@@ -17,7 +18,7 @@ from slipway.components.preflight import compile_and_measure as compile_step
 from slipway.components.preflight.question_and_answer import Question
 compile_step._prepare()
 for line in sys.stdin:
-    answer = compile_step.answer_to(Question.from_json(json.loads(line)))
+    answer = compile_step.answer_to(typed(Question, json.loads(line)))
     print(json.dumps({"answer": answer.to_json()}), flush=True)
 """
 
@@ -51,7 +52,7 @@ def asked(project: Path) -> Iterator[Callable[[str, list[Question]], list[Answer
             lines = (line for line in there.stdout if line.startswith('{"answer"'))
             told = next(lines, None)
             assert told is not None, f"{python} has ended: its errors say why"
-            return Answer.from_json(json.loads(told)["answer"])
+            return typed(Answer, json.loads(told)["answer"])
 
         yield lambda python, questions: [answer(python, json.dumps(each.to_json())) for each in questions]
 

@@ -18,6 +18,7 @@ from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.published_steps import PUBLISHED
 from slipway.components.preflight.question_and_answer import Answer, Loop, Question, Slice
 from slipway.components.preflight.step_rules import findings
+from slipway.components.typed_json import typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
@@ -186,7 +187,7 @@ def test_a_table_beyond_this_machines_memory_is_judged_from_its_shape(project, j
         check=False,
     )
 
-    answer = Answer.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
+    answer = typed(Answer, json.loads(done.stdout.strip().splitlines()[-1]))
     assert answer.state_bytes > 70 * 2**30
     rules = [rule for rule, _ in found(huge, answer)]
     assert rules == ["does_not_fit", "whole_table"]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, SampleRow, percent, plain, quoted
+from slipway.components.typed_json import typed
 
 
 def test_finding_says_where_measured_limit_rows_and_what_to_do():
@@ -50,7 +51,7 @@ def test_hostile_text_cannot_reach_the_terminal():
 def test_edit_survives_json():
     edit = Edit("add_values", "pay", values=("a", "b"))
     [again] = json.loads(json.dumps(Finding("domain", "pay", (), "", edits=(edit,)).to_json()))["edits"]
-    assert Edit.from_json(again) == edit
+    assert typed(Edit, again) == edit
 
 
 def test_a_columns_name_of_several_lines_looks_like_no_line_of_ours():

@@ -5,6 +5,7 @@ import pytest
 
 from slipway.components.preflight.question_and_answer import Compiled, Layer, Loop, Slice, Trait
 from slipway.components.preflight.step_rules import findings
+from slipway.components.typed_json import typed
 
 FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
 
@@ -247,7 +248,7 @@ def test_loops_are_told_with_the_turns_that_are_counted_and_those_that_are_not(c
     assert "layer output: how often is not known" in found.message
     (known,) = findings(case(step=replace(step, loops=loops[:1])))
     assert "not known" not in known.message
-    assert Compiled.from_json(json.loads(json.dumps(asdict(step)))) == step
+    assert typed(Compiled, json.loads(json.dumps(asdict(step)))) == step
 
 
 @pytest.mark.parametrize(

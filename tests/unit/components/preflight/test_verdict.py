@@ -10,6 +10,7 @@ from slipway.components.preflight.chip_specs import Price
 from slipway.components.preflight.finding import Training
 from slipway.components.preflight.question_and_answer import Compiled
 from slipway.components.preflight.verdict import judge
+from slipway.components.typed_json import typed
 
 
 def test_examples_of_the_training_are_those_in_full_batches_times_epochs(result):
@@ -57,4 +58,4 @@ def test_what_is_known_of_a_training_travels_as_json():
     own = {"v6e": Price(usd=2.1, month="2026-11")}
     training = Training(backend="jax", epochs=3, train_rows=7, prices=own)
 
-    assert Training.from_json(json.loads(json.dumps(asdict(training)))) == training
+    assert typed(Training, json.loads(json.dumps(asdict(training)))) == training
