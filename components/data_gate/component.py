@@ -35,6 +35,7 @@ from slipway.components.data_profile.sample import read_sample
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.components.finite_json import finite
 from slipway.components.parameters import from_parameter
+from slipway.components.typed_json import typed
 from slipway.schemas.artifacts import DataVerdict, Quarantine
 
 _ANOMALIES = "SchemaDiff.pb"
@@ -179,11 +180,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         verdict.set_string_custom_property("accepted", answer.accepted)
 
 
-def _quarantine_summary(summary: Mapping[str, Any]) -> QuarantineSummary:
-    if not summary:
-        return QuarantineSummary()
-    first = tuple(summary["first_rejected"])
-    return QuarantineSummary(summary["rows_in"], summary["rejected"], first, summary.get("notes", {}))
+def _quarantine_summary(summary: Mapping[str, object]) -> QuarantineSummary:
+    return typed(QuarantineSummary, {**summary, "first": summary.get("first_rejected", [])})
 
 
 def _serving(folder: str) -> Any:

@@ -167,11 +167,12 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
     features = {each["name"]: Feature.from_json(each) for each in question.features}
     inputs = {name: feature for name, feature in features.items() if name not in question.labels}
     buckets = Buckets.of(question.bucket_by_length, inputs)
-    facts: dict[str, Any] = {
-        "target": "tpu" if question.slice.generation else "cpu",
-        "is_fast": question.is_fast,
-        "policy": policy,
-    }
+    known = Answer(
+        step=Compiled(batch_size=question.batch_size),
+        target="tpu" if question.slice.generation else "cpu",
+        is_fast=question.is_fast,
+        policy=policy,
+    )
 
     def refused(words: str, *, layer: str = "", cause: str = "", remedy: str = "") -> Answer:
         step = Compiled(
@@ -181,7 +182,7 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
             error_cause=cause,
             error_remedy=remedy,
         )
-        return Answer(step=step, **facts)
+        return replace(known, step=step)
 
     try:
         model = build_model(question.model, inputs, question.hyperparameters)
@@ -197,13 +198,12 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
         if told.cause == "other":
             raise ComponentError(told.message, hint=told.remedy) from error
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
-    facts |= {
-        "parameters": model.count_params(),
-        "layers": layers_of(model, line_of=lines.of),
-        "variables": tuple(
-            each.path for each in (*model.trainable_variables, *model.non_trainable_variables)
-        ),
-    }
+    known = replace(
+        known,
+        parameters=model.count_params(),
+        layers=layers_of(model, line_of=lines.of),
+        variables=tuple(each.path for each in (*model.trainable_variables, *model.non_trainable_variables)),
+    )
     try:
         require_known_shapes(model)
     except ComponentError as error:
@@ -227,7 +227,7 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
         where = _places(model, question, lines)
         step = TrainingStep(model, features, question, mesh, where=where)
         traced, found, leaking, calls = _traced(step, model, question, where)
-        facts["layers"] = layers_of(model, calls, line_of=lines.of)
+        known = replace(known, layers=layers_of(model, calls, line_of=lines.of))
     except SlipwayError:
         raise
     except Exception as error:  # the user's code, and all that it calls, may raise anything
@@ -243,16 +243,18 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
             found = (*found, *judge_lengths(model, features, question, mesh, buckets))
     except ComponentError as error:
         return refused(error.message, cause="shape", remedy=error.hint)
-    facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where)))
-    facts["traits"] = (*traits_of(model, question, lines, calls), *_train_step_of_jax(model), *found)
+    known = replace(
+        known,
+        callbacks=tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where))),
+        traits=(*traits_of(model, question, lines, calls), *_train_step_of_jax(model), *found),
+    )
     if fault := step.layout_fault:
         return refused(fault.words, cause="layout", remedy=fault.remedy)
-    facts["state_bytes"] = step.state_bytes
-    facts["mesh"] = step.mesh_axes
+    known = replace(known, state_bytes=step.state_bytes, mesh=step.mesh_axes)
     first = step.compiled(question.batch_size, fast=question.is_fast)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
-        before_search(Answer(step=first, is_search_cut=True, **facts))
+        before_search(replace(known, step=first, is_search_cut=True))
         began = time.monotonic()
         sizes = largest_batch(
             first,
@@ -263,7 +265,7 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
             has_time=lambda: time.monotonic() < began + question.search_s,
             has_time_to_approach=lambda: time.monotonic() < began + question.search_s / 2,
         )
-    return Answer(step=first, fits_batch=sizes[0], fails_batch=sizes[1], **facts)
+    return replace(known, step=first, fits_batch=sizes[0], fails_batch=sizes[1])
 
 
 def _with_a_line(told: Any, model: Any, lines: Any) -> Any:

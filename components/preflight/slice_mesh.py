@@ -76,7 +76,7 @@ def topology_devices(wanted: Slice) -> Any:
     from jax.experimental import topologies
 
     name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, str | tuple[int, int, int]] = {}
     # These hosts have one chip and eight chips; all others have four, which is libtpu's default.
     if bounds := {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology):
         arguments["chips_per_host_bounds"] = bounds

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.buckets import KEY, MASK, Buckets
@@ -55,7 +56,7 @@ class AskedModel(Protocol):
         """The lengths of the batches."""
 
 
-def require_any_length(job: TrainingJob, rows: Mapping[str, Any]) -> None:
+def require_any_length(job: TrainingJob, rows: Mapping[str, npt.NDArray[Any]]) -> None:
     """Build the model in float32 on the CPU, and compare its answers to rows of several lengths.
 
     Args:
@@ -83,7 +84,7 @@ def require_any_length(job: TrainingJob, rows: Mapping[str, Any]) -> None:
         )
 
 
-def change_by_padding(asked: AskedModel, rows: Mapping[str, Any]) -> float:
+def change_by_padding(asked: AskedModel, rows: Mapping[str, npt.NDArray[Any]]) -> float:
     """Return by how much the model's answers change if the rows' padding is cut off: in float32, on the CPU.
 
     Args:
@@ -107,7 +108,7 @@ def change_by_padding(asked: AskedModel, rows: Mapping[str, Any]) -> float:
         keras.distribution.set_distribution(distribution)
 
 
-def _change(asked: AskedModel, rows: Mapping[str, Any]) -> float:
+def _change(asked: AskedModel, rows: Mapping[str, npt.NDArray[Any]]) -> float:
     buckets = asked.buckets
     model = model_of_any_length(asked, build_model(asked.model, asked.inputs, asked.hyperparameters))
     shortest = int(buckets_of(rows, buckets).max())
@@ -202,6 +203,6 @@ def _require_equal_shapes(asked: AskedModel, whole: Any, cut: Any) -> None:
         )
 
 
-def _answers(model: Any, rows: Mapping[str, Any]) -> list[Any]:
+def _answers(model: Any, rows: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
     answers = model({name: keras.ops.convert_to_tensor(column) for name, column in rows.items()})
     return [keras.ops.convert_to_numpy(each) for each in keras.tree.flatten(answers)]

@@ -5,6 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic.config import JsonDict
 from pydantic_core.core_schema import CoreSchema, DataclassSchema, literal_schema
 
 from slipway.components.home_folder import at_home
@@ -128,7 +129,7 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
     return Field(**{**known, **setting.metadata, **rules})
 
 
-def drop_schema_default(schema: dict[str, Any]) -> None:
+def drop_schema_default(schema: JsonDict) -> None:
     """Drop from the JSON Schema a default that depends on another key."""
     schema.pop("default", None)
 

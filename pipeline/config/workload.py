@@ -119,7 +119,9 @@ class WorkloadConfig(Section):
 
     @field_validator("profiles")
     @classmethod
-    def _no_name_in_profiles(cls, profiles: dict[str, Any]) -> dict[str, Any]:
+    def _no_name_in_profiles(
+        cls, profiles: dict[str, dict[str, JsonValue]]
+    ) -> dict[str, dict[str, JsonValue]]:
         for name, keys in profiles.items():
             for key in NOT_IN_A_PROFILE:
                 if key in keys:

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeGuard
 
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.report.artifacts import first_json
@@ -52,7 +52,7 @@ def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def final_metrics(record: RunRecord) -> Iterator[Point]:
     """Yield the model's metrics, the training speed in examples/s and ms per step, and the run's duration."""
-    numbers: dict[str, Any] = {**record.metrics}
+    numbers: dict[str, object] = {**record.metrics}
     numbers |= {f"speed/{name}": value for name, value in record.training.get("speed", {}).items()}
     numbers["wall_s"] = record.wall_s
     for name, value in numbers.items():
@@ -60,7 +60,7 @@ def final_metrics(record: RunRecord) -> Iterator[Point]:
             yield Point(name, float(value))
 
 
-def curves(epochs: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
+def curves(epochs: Sequence[Mapping[str, object]]) -> Iterator[Point]:
     """Yield the training metrics of each epoch, on the train split and, with Keras' prefix `val_`, on eval.
 
     Args:
@@ -73,7 +73,7 @@ def curves(epochs: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
                 yield Point(f"training/{name}", float(value), int(step) if _is_number(step) else at)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -11,11 +11,20 @@ documentation of Cloud TPU.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from slipway.components.nearest import nearest_first
 from slipway.components.preflight.chip_specs import CHIPS
 from slipway.pipeline.errors import ConfigError
+
+
+class MachineSpec(TypedDict, total=False):
+    """The JSON of Vertex AI's MachineSpec."""
+
+    machineType: str
+    acceleratorType: str
+    acceleratorCount: int
+    tpuTopology: str
 
 
 @dataclass(frozen=True)
@@ -24,14 +33,14 @@ class TpuSlice:
 
     Attributes:
         generation: key of `CHIPS`.
-        machine: the JSON of its MachineSpec. A slice is one replica, however many hosts it has.
+        machine: of one replica, which a slice is, however many hosts it has.
         hosts: the number of machines that run the training process.
         chips: the number of chips on all hosts.
         has_tensorflow: whether TensorFlow can compute on it; JAX always can.
     """
 
     generation: str
-    machine: dict[str, Any]
+    machine: MachineSpec
     hosts: int
     chips: int
     has_tensorflow: bool
@@ -53,7 +62,7 @@ _TOPOLOGIES = {16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
 
 def _table() -> Iterator[TpuSlice]:
     for generation in ("v2", "v3"):
-        machine: dict[str, Any] = {
+        machine: MachineSpec = {
             "machineType": "cloud-tpu",
             "acceleratorType": f"TPU_{generation.upper()}",
             "acceleratorCount": 8,
