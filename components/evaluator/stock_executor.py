@@ -97,7 +97,7 @@ class _RawColumnsFirst(slice_key_extractor.ExtractSliceKeysFn):
         return [{**found, constants.TRANSFORMED_FEATURES_KEY: transformed}]
 
 
-def _without(columns: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def _without(columns: Mapping[str, object], names: Collection[str]) -> dict[str, object]:
     return {name: values for name, values in columns.items() if name not in names}
 
 
@@ -137,7 +137,7 @@ def known_where_weightless(labels: Any, weights: Any) -> Any:
     return np.where(unknown, 0, labels).astype(labels.dtype) if unknown.any() else labels
 
 
-def _as_ours(extracts: Mapping[str, Any], config: Any) -> dict[str, Any]:
+def _as_ours(extracts: Mapping[str, object], config: Any) -> dict[str, object]:
     """Return the extracts of a batch with weights and labels as our own pass over the rows takes them."""
     if constants.EXAMPLE_WEIGHTS_KEY not in extracts:
         return dict(extracts)

@@ -1,7 +1,6 @@
 """Which side of a metric is better: the one rule of sweeps, comparisons, orders and model cards. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from slipway.components.metrics.definitions import METRICS, plain_name
 
@@ -28,7 +27,7 @@ def is_lower_better(metric: str, bounds: Collection[str] = ()) -> bool:
     return metric.endswith(("loss", "error", "crossentropy"))
 
 
-def bounds_of_checks(checks: Iterable[Mapping[str, Any]], metric: str) -> set[str]:
+def bounds_of_checks(checks: Iterable[Mapping[str, object]], metric: str) -> set[str]:
     """Return on which sides of a metric the model gate's checks set limits, of `BOUNDS`.
 
     Args:

@@ -328,7 +328,7 @@ def _total(of_files: Sequence[Counts]) -> Counts:
     return total
 
 
-def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
+def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, object]:
     """Return some columns of a serialized tf.Example as plain values: None for no value, a list for several.
 
     Args:
@@ -339,7 +339,7 @@ def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
     from tensorflow.core.example.example_pb2 import Example
 
     features = Example.FromString(record).features.feature
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, kind in kinds.items():
         feature = features.get(name)
         given = feature.WhichOneof("kind") if feature is not None else None

@@ -137,7 +137,7 @@ class _Owner(NamedTuple):
     """
 
     words: str
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     code: list[CodeType]
 
     def place(self, name: str, dotted_path: str) -> str:
@@ -210,7 +210,7 @@ def _is(value: object, *kinds: type) -> bool:
     return issubclass(type(value), kinds)
 
 
-def _attributes(owner: object) -> dict[str, Any]:
+def _attributes(owner: object) -> dict[str, object]:
     """Return the attributes that an object or a module holds itself; {} if it holds none."""
     try:
         held = object.__getattribute__(owner, "__dict__")
@@ -219,7 +219,7 @@ def _attributes(owner: object) -> dict[str, Any]:
     return dict(held)
 
 
-def _around(function: Any) -> dict[str, Any]:
+def _around(function: Any) -> dict[str, object]:
     """Return the values of the variables of other functions that a function uses."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: cell.cell_contents for name, cell in cells if cell != _EMPTY}

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from slipway.components.pusher.slice_chart import numbers, plain
 
@@ -57,7 +56,7 @@ def front_matter(provenance: Mapping[str, object]) -> Iterator[str]:
 
 def _index(provenance: Mapping[str, object], task: str, metrics: Mapping[str, float]) -> Iterator[str]:
     found = provenance.get("data")
-    data: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+    data: Mapping[str, object] = found if isinstance(found, Mapping) else {}
     yield "model-index:"
     yield f"- name: {_quoted(provenance.get('workload') or 'model')}"
     yield "  results:"

@@ -101,14 +101,14 @@ def _list(found: object) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _data_gate(verdict: Mapping[str, Any]) -> DataGateProvenance:
+def _data_gate(verdict: Mapping[str, object]) -> DataGateProvenance:
     """Return the data gate's findings and the reason of an override; empty if no gate judged the data."""
     findings = [each for each in _list(verdict.get("findings")) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
     known: DataGateProvenance = {
         "message": str(verdict.get("message") or ""),
         "findings": [str(each.get("text", "")) for each in findings],
-        "overrides": [{"reason": verdict["accepted"]}] if let_pass else [],
+        "overrides": [{"reason": str(verdict["accepted"])}] if let_pass else [],
     }
     return known if any(known.values()) else {}
 

@@ -110,7 +110,7 @@ def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
     return SliceChart(metric, bars, len(values) - len(bars), is_error)
 
 
-def _checks(gate: Any) -> list[Mapping[str, Any]]:
+def _checks(gate: Any) -> list[Mapping[str, object]]:
     """Return the checks of a gate; one of another pipeline may write anything in their place."""
     checks = gate.get("checks") if isinstance(gate, Mapping) else None
     return [each for each in checks if isinstance(each, Mapping)] if isinstance(checks, list | tuple) else []

@@ -19,7 +19,7 @@ Component = dict[str, Any]
 _HASHES = {"sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
 
 
-def bill_of_materials() -> dict[str, Any]:
+def bill_of_materials() -> dict[str, object]:
     """Return the system, the interpreter and its packages, by name and version; with hashes if known."""
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",

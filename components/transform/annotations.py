@@ -32,7 +32,7 @@ class Annotated:
         self._function = function
         self._again = again
         self.outputs: Mapping[str, TensorType] = {}
-        self.annotations: Mapping[str, Any] = {}
+        self.annotations: Mapping[str, object] = {}
         self.traced: Any = None
 
     def __call__(self, inputs: Mapping[str, TensorType]) -> Any:
@@ -68,9 +68,9 @@ class Annotated:
         )
 
 
-def _annotations(graph: Any, outputs: Mapping[str, TensorType]) -> dict[str, Any]:
+def _annotations(graph: Any, outputs: Mapping[str, TensorType]) -> dict[str, object]:
     names = schema_inference._get_tensor_value_to_key_map(outputs)
-    found: dict[str, Any] = collections.defaultdict(list)
+    found: dict[str, object] = collections.defaultdict(list)
     found.update(
         schema_inference._get_schema_overrides(
             graph,
@@ -100,7 +100,7 @@ def _annotations(graph: Any, outputs: Mapping[str, TensorType]) -> dict[str, Any
     return dict(found)
 
 
-def _evaluated(annotations: Mapping[str, Any], graph: Any) -> Mapping[str, Any]:
+def _evaluated(annotations: Mapping[str, object], graph: Any) -> Mapping[str, object]:
     """Return the annotations as values: they are constants, or follow from the results of analyzers."""
     flat = tf.nest.flatten(annotations)
     places = [place for place, one in enumerate(flat) if isinstance(one, tf.Tensor) and _is_symbolic(one)]
@@ -111,7 +111,7 @@ def _evaluated(annotations: Mapping[str, Any], graph: Any) -> Mapping[str, Any]:
         part = traced.prune(feeds=[], fetches=[flat[place] for place in places])
         for place, value in zip(places, part(), strict=True):
             flat[place] = value
-    evaluated: Mapping[str, Any] = tf.nest.pack_sequence_as(annotations, list(map(tf.constant, flat)))
+    evaluated: Mapping[str, object] = tf.nest.pack_sequence_as(annotations, list(map(tf.constant, flat)))
     return evaluated
 
 

@@ -45,7 +45,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         self,
         input_dict: Mapping[str, Sequence[Any]],
         output_dict: Mapping[str, Sequence[Any]],
-        exec_properties: Mapping[str, Any],
+        exec_properties: Mapping[str, object],
     ) -> None:
         """Write the artifacts `transform_graph` and `transformed_examples`.
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.services.service import JobPhase
@@ -20,7 +19,7 @@ def note_in_experiment(
     record: RunRecord,
     phase: JobPhase,
     *,
-    kept: Mapping[str, Any] | None = None,
+    kept: Mapping[str, object] | None = None,
 ) -> str:
     """Log a finished run if `cloud.vertex.experiment` names an experiment.
 

@@ -7,7 +7,6 @@ TFX.
 """
 
 import math
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.device_rules import require_agreeing_hosts
@@ -41,7 +40,7 @@ def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
     require_trainable(config.train, kind="tpu", devices=tpu.devices, hosts=tpu.hosts, where=tpu.name)
     _require_trials(config, tpu)
     require(needed_by_vertex(vertex), who="a training job on TPUs", profiles=config.profiles)
-    job: dict[str, Any] = {
+    job: dict[str, object] = {
         "displayName": f"{config.name}-training",
         "labels": {**config.cloud.labels, "slipway_workload": config.name},
         "jobSpec": _job_spec(config, tpu),
@@ -63,16 +62,16 @@ def _require_trials(config: WorkloadConfig, tpu: TpuSlice) -> None:
         require_agreeing_hosts(tpu.hosts, blow_up=config.train.blow_up, has_best_of_trials=is_best_wanted)
 
 
-def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> dict[str, Any]:
+def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> dict[str, object]:
     vertex = config.cloud.vertex
     limit_s = config.nodes["Trainer"].timeout_s if "Trainer" in config.nodes else None
-    scheduling: dict[str, Any] = {"strategy": "SPOT" if config.cloud.training.spot else "STANDARD"}
+    scheduling: dict[str, object] = {"strategy": "SPOT" if config.cloud.training.spot else "STANDARD"}
     if tpu.hosts > 1:
         # The hosts compute each step together: one that restarts alone would wait for the others' old step.
         scheduling["restartJobOnWorkerRestart"] = True
     if limit_s:
         scheduling["timeout"] = f"{math.ceil(limit_s)}s"
-    spec: dict[str, Any] = {
+    spec: dict[str, object] = {
         "workerPoolSpecs": [
             {
                 "machineSpec": tpu.machine,

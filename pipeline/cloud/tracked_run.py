@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import JobState
@@ -79,7 +78,7 @@ def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> s
     return ""
 
 
-def kept_settings(run: str, *, chosen: CloudChoice) -> dict[str, Any] | None:
+def kept_settings(run: str, *, chosen: CloudChoice) -> dict[str, object] | None:
     """Return the settings of a run that `keep_settings` kept, as JSON; None if there are none here.
 
     Args:

@@ -70,7 +70,7 @@ def message(record: RunRecord) -> dict[str, object]:
     }
 
 
-def _for_chat(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+def _for_chat(payload: Mapping[str, object]) -> Mapping[str, object]:
     """Return the message with what chats take for mentions and links as plain characters.
 
     Names of classes and errors of the data are in its text. See

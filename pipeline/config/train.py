@@ -86,7 +86,7 @@ class _ColumnOrKeys:
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         names = {"items": {"pattern": SNAKE_NAME, "type": "string"}, "minItems": 2, "type": "array"}
         return {"anyOf": [{"type": "string", "minLength": 1}, names, handler(schema)]}
 
@@ -124,7 +124,7 @@ class _BalancedOrKeys:
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {"anyOf": [{"const": BALANCED, "type": "string"}, handler(schema)]}
 
 
@@ -156,7 +156,7 @@ class _NamesOrKeys:
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         names = handler(schema)
         of_outputs = {
             "additionalProperties": False,

@@ -95,7 +95,7 @@ def with_shares(plan: Plan, split: Split, columns: Mapping[str, Values]) -> tupl
     Args:
         split: a split by time.
     """
-    starts = cast("Mapping[str, Any]", split.by["starts"])
+    starts = cast("Mapping[str, object]", split.by["starts"])
     first = starts["eval"]
     earlier = np.asarray(columns[str(split.by["time"])] < first, dtype=np.bool_)
     known = ~is_missing(columns[plan.label.name])

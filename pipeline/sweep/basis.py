@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.source_closure import source_closure
@@ -52,7 +51,7 @@ def data_of(record: RunRecord) -> str:
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest() if parts else ""
 
 
-def changed_since(before: Mapping[str, Any], config: WorkloadConfig) -> list[str]:
+def changed_since(before: Mapping[str, object], config: WorkloadConfig) -> list[str]:
     """Return the dotted keys of what is no more as an earlier basis has it.
 
     A setting that the release of the earlier basis did not have yet, and that has its default, has not
@@ -75,28 +74,29 @@ def in_project(path: str) -> str:
     return str(Path(path).relative_to(PROJECT_ROOT)) if Path(path).is_relative_to(PROJECT_ROOT) else path
 
 
-def _settings(config: WorkloadConfig, *, without_defaults: bool = False) -> dict[str, Any]:
+def _settings(config: WorkloadConfig, *, without_defaults: bool = False) -> dict[str, object]:
     return config.model_dump(
         mode="json", by_alias=True, include=set(_SETTINGS), exclude_defaults=without_defaults
     )
 
 
-def _with_path_of_project(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _with_path_of_project(settings: Mapping[str, object]) -> dict[str, object]:
     schema = settings.get(_SCHEMA)
-    return {**settings, **({_SCHEMA: in_project(schema)} if schema else {})}
+    return {**settings, **({_SCHEMA: in_project(schema)} if isinstance(schema, str) else {})}
 
 
 def _with_defaults(
-    before: Mapping[str, Any], now: Mapping[str, Any], given: Mapping[str, Any]
-) -> dict[str, Any]:
+    before: Mapping[str, object], now: Mapping[str, object], given: Mapping[str, object]
+) -> dict[str, object]:
     """Return earlier settings with those of today that are missing there and are not given."""
     found = dict(before)
     for key, value in now.items():
+        earlier, own = before.get(key), given.get(key)
         if key not in before:
             if key not in given:
                 found[key] = value
-        elif isinstance(value, dict) and isinstance(before[key], dict):
-            found[key] = _with_defaults(before[key], value, given.get(key, {}))
+        elif isinstance(value, dict) and isinstance(earlier, dict):
+            found[key] = _with_defaults(earlier, value, own if isinstance(own, dict) else {})
     return found
 
 

@@ -148,7 +148,7 @@ def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int,
         raise TrackerError(f"took longer than {limit_s:g} s", is_away=True) from None
 
 
-def _refusal(status: int, document: Mapping[str, Any]) -> AnswerError:
+def _refusal(status: int, document: Mapping[str, object]) -> AnswerError:
     code, said = (
         " ".join(str(document.get(key, "")).split())[:_SHOWN_LETTERS] for key in ("error_code", "message")
     )

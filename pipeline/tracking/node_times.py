@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from slipway.pipeline.runs.record import PRUNED, NodeRecord, RunRecord
 
@@ -41,7 +40,7 @@ def node_times(record: RunRecord) -> dict[str, Times]:
     return found
 
 
-def _is_cut_short(event: Mapping[str, Any]) -> bool:
+def _is_cut_short(event: Mapping[str, object]) -> bool:
     return event.get("state") == "skipped" and str(event.get("why", "")).startswith(_CUT_SHORT)
 
 
@@ -51,12 +50,12 @@ def ran(record: RunRecord) -> list[tuple[NodeRecord, Times]]:
     return [(node, times[node.id]) for node in record.nodes if node.id in times]
 
 
-def _events(record: RunRecord) -> list[Mapping[str, Any]]:
+def _events(record: RunRecord) -> list[Mapping[str, object]]:
     try:
         lines = (record.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    found: list[Mapping[str, Any]] = []
+    found: list[Mapping[str, object]] = []
     for line in lines:
         try:
             event = json.loads(line)
@@ -67,6 +66,6 @@ def _events(record: RunRecord) -> list[Mapping[str, Any]]:
     return found
 
 
-def _at(event: Mapping[str, Any]) -> datetime:
-    at = datetime.fromisoformat(event["at"])
+def _at(event: Mapping[str, object]) -> datetime:
+    at = datetime.fromisoformat(str(event["at"]))
     return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -179,7 +179,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without, +left_out_counts)
 
 
-def _time_s(row: Mapping[str, Any]) -> float:
+def _time_s(row: Mapping[str, object]) -> float:
     """Return when a row was logged, in seconds since 1970; 0 if it does not tell, as another server's may."""
     at: Any = row.get(AT)
     try:

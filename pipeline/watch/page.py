@@ -1,7 +1,6 @@
 """The report page of `watch`: the outcome, the drifted columns with sample rows, and every window."""
 
 from pathlib import Path
-from typing import Any
 
 from slipway.pipeline.report.page import write
 from slipway.pipeline.watch.judge_requests import Watched
@@ -21,7 +20,7 @@ def write_page(watched: Watched, path: Path) -> Path:
     return write("watch.html.j2", gather(watched), path)
 
 
-def gather(watched: Watched) -> dict[str, Any]:
+def gather(watched: Watched) -> dict[str, object]:
     """Return the content of the page, by its names in the template."""
     return {
         "title": f"{watched.request.workload}: is version {watched.request.version} still right?",

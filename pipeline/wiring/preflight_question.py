@@ -68,7 +68,7 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
     }
 
 
-def searched_values(config: WorkloadConfig) -> dict[str, Any]:
+def searched_values(config: WorkloadConfig) -> dict[str, object]:
     """Return the value that is judged of each hyperparameter that `tune` searches; any may be trained.
 
     It is that of `train.hyperparameters`; of one that is not there, which only the search gives, the first.

@@ -118,7 +118,7 @@ def _iceberg(table: Table, place: Path) -> Opened:
             _, parts = write_parts(reader.schema, reader, copy)
         return Files("parquet", parts)
 
-    identity: dict[str, Any] = {"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}
+    identity: dict[str, object] = {"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}
     # Also of a snapshot that is named: an old one does not say which columns it has.
     read = found.scan(snapshot_id=table.at).projection().schema_id
     if read != snapshot.schema_id:

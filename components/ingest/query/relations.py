@@ -110,7 +110,7 @@ def _arrow(table: Table, paths: Sequence[Path]) -> Any:
     return found
 
 
-def _checked_columns(path: Path, table: Table) -> dict[str, Any]:
+def _checked_columns(path: Path, table: Table) -> dict[str, object]:
     """Return the types of an Arrow file's columns by name, after reading all of it.
 
     Arrow uses the file's buffers as they are, and checks offsets, indices and texts only on request: of a

@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
@@ -60,7 +59,7 @@ def find(
         found = records.find(ArtifactQuery(filled(query, known))) if is_open else None
         if found is not None and key in fetched:
             records.fetch(found, folder)
-        metadata: dict[str, Any] = {ABSENT: 1.0} if found is None else found["metadata"]
+        metadata: dict[str, object] = {ABSENT: 1.0} if found is None else found["metadata"]
         output["artifacts"][key] = {"artifacts": [{"metadata": metadata}]}
     return output
 

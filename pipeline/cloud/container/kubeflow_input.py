@@ -56,7 +56,7 @@ def local_path(uri: str, *, place: str = "") -> str:
     return uri
 
 
-def component_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def component_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     """Return the metadata that a component gave to its artifact, without Kubeflow's and ours."""
     return {name: value for name, value in metadata.items() if name not in _OTHERS_METADATA}
 

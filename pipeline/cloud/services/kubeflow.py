@@ -276,7 +276,7 @@ class Kubeflow:
         )
 
 
-def _both(job: PipelineJob) -> Mapping[str, Any]:
+def _both(job: PipelineJob) -> Mapping[str, object]:
     """Return a pipeline as the API takes it: together with its settings for Kubernetes, if it has any."""
     if "platformSpec" not in job:
         return job["pipelineSpec"]

@@ -320,7 +320,7 @@ def _may_come_later(error: Any) -> bool:
     return not status or status in _OF_A_PROXY
 
 
-def _answer(error: Any) -> Mapping[str, Any]:
+def _answer(error: Any) -> Mapping[str, object]:
     """Return the object in an error response, with the service's `message` and `code`; empty if it has none.
 
     Args:

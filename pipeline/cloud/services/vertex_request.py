@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
@@ -102,14 +101,16 @@ def schedule_link(region: str, project: str, name: str) -> str:
     return f"{_CONSOLE}/{region}/pipelines/schedules/{name}?project={project}"
 
 
-def schedule_request(asked: PipelineJob, name: str, when: ScheduleConfig, *, parent: str) -> dict[str, Any]:
+def schedule_request(
+    asked: PipelineJob, name: str, when: ScheduleConfig, *, parent: str
+) -> dict[str, object]:
     """Return a schedule of Vertex AI, as the JSON of a Schedule.
 
     Args:
         asked: the job, as `vertex_request` returns it.
         parent: projects/PROJECT/locations/REGION.
     """
-    schedule: dict[str, Any] = {
+    schedule: dict[str, object] = {
         "displayName": name,
         "cron": f"TZ={when.time_zone} {when.cron}",
         # The first limits the runs that start, the second those that have not ended.
