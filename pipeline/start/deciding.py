@@ -112,7 +112,7 @@ _ID_NAME = re.compile(
 )
 # income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count.
 NO_ID_NAME = re.compile(
-    r"(^|[_\s.-])per[_\s.-]\w+$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
+    r"(^|[_\s.-])per[_\s.-]\w{1,64}$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
     r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page)[_\s.-]?(nr|no|number)$",
     re.IGNORECASE,
 )

@@ -46,7 +46,8 @@ _PLAIN_DATE = _ISO_DATE + "(?: [0-9:]{8})?$"
 _OF_12_HOURS = "[AaPp][Mm]$"
 # A date has groups of digits and sometimes a month's name; nothing else is tried against the date formats.
 # `*+` gives nothing back: a cell of 200 kB would otherwise be split in each possible way, which takes hours.
-_DATE_LIKE = re.compile(r"(?=.*\d)[\d./\-, :]*+([A-Za-z]{3,9})?[\d./\-, :]*+([AaPp][Mm])?")
+# Nor is a longer text than any date tried: each of 300 formats goes over all of it.
+_DATE_LIKE = re.compile(r"(?=.{,64}$)(?=.*\d)[\d./\-, :]*+([A-Za-z]{3,9})?[\d./\-, :]*+([AaPp][Mm])?")
 _DAYS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
     "%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d-%b-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y",

@@ -25,6 +25,12 @@ def _role(column, **options):
     return plan.decisions[0]
 
 
+def test_name_of_a_million_letters_is_seen_through_in_one_pass():
+    """One that is looked through to its end from each of its parts takes longer than a test may."""
+    found = _role(column_facts("row" + "_per" * 250_000 + "!", range(ROWS)))
+    assert (found.role, found.why) == (Role.LEFT_OUT, "an id: 1,000 different numbers in 1,000 rows")
+
+
 @pytest.mark.parametrize(
     ("name", "values", "role", "why"),
     [

@@ -307,6 +307,12 @@ def test_long_text_that_begins_like_a_date_is_seen_through_in_one_pass(text):
     assert not _forms([text, "2021-01-01"]).words
 
 
+def test_vectors_written_as_texts_are_not_tried_as_dates(monkeypatch):
+    """Each of 300 formats goes over all of them: of fifty with a million characters each, for an hour."""
+    monkeypatch.setattr("slipway.pipeline.start.value_formats.plain_dates", None)
+    assert not _forms([f"0.{row}, " * 30 + "0.5" for row in range(60)]).words
+
+
 def test_only_whole_numbers_that_are_all_dates_are_days():
     day = [20240131, 20240229, 19990101, 20501231, 20010203]
     columns = {
