@@ -1,4 +1,4 @@
-"""Pads columns with any number of values per row to the fixed number that models need, and finds padding."""
+"""Handles columns with any number of values per row: pads them to the fixed number that models need."""
 
 from typing import Any
 
@@ -22,6 +22,17 @@ def as_ragged(column: Any) -> tf.RaggedTensor:
     if isinstance(column, tf.SparseTensor):
         return tf.RaggedTensor.from_sparse(column)
     return column if isinstance(column, tf.RaggedTensor) else tf.RaggedTensor.from_tensor(column)
+
+
+def rows_of_values(lists: tf.RaggedTensor) -> tf.Tensor:
+    """Return the row of each value of lists, int [values], for `tf.math.unsorted_segment_sum` and others.
+
+    TensorFlow's own, which `tf.reduce_sum` and others of a ragged column use, takes memory as if each row
+    were as long as the longest: a request of a megabyte could take all of a machine's.
+    """
+    ends = lists.row_splits[1:]
+    places = tf.range(tf.size(lists.values, ends.dtype))
+    return tf.searchsorted(ends, places, side="right", out_type=ends.dtype)
 
 
 def until_last(present: tf.Tensor) -> tf.Tensor:

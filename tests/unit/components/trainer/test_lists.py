@@ -44,3 +44,23 @@ def test_padding_of_a_list_is_at_its_end_and_an_empty_value_before_it_keeps_its_
     column = tf.constant([["a", "", "b", ""], ["", "", "", ""], ["", "", "", "c"]])
     kept = tf.ragged.boolean_mask(column, until_last(column != "")).to_list()
     assert kept == [[b"a", b"", b"b"], [], [b"", b"", b"", b"c"]]
+
+
+@pytest.mark.parametrize("rows", [ROWS, [[], [], ["a"], []], [[]], []])
+def test_each_value_of_lists_has_the_row_that_tensorflow_gives_it(rows):
+    import tensorflow as tf
+
+    from slipway.components.trainer.lists import rows_of_values
+
+    lists = tf.ragged.constant(rows, tf.string, ragged_rank=1)
+    assert rows_of_values(lists).numpy().tolist() == lists.value_rowids().numpy().tolist()
+
+
+def test_rows_of_a_long_list_beside_many_empty_ones_take_memory_for_their_values_only():
+    """As long as the longest, all rows would take 800 GB, which TensorFlow refuses if it does not crash."""
+    import tensorflow as tf
+
+    from slipway.components.trainer.lists import rows_of_values
+
+    lists = tf.RaggedTensor.from_row_lengths(tf.zeros(1_000_000), [0, 1_000_000, *[0] * 100_000])
+    assert set(rows_of_values(lists).numpy().tolist()) == {1}

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -745,6 +746,22 @@ def test_milliseconds_since_1970_are_times_if_the_name_says_so_and_else_a_questi
     assert [int(each["createdat_hour"][0]) for each in found] == [22, 1]
     assert [int(each["createdat_weekday"][0]) for each in found] == [1, 2], "a Tuesday, and the day after"
     load_workload(root / "workloads/customers/workload.yaml", root=root)
+
+
+def test_one_long_list_among_many_empty_ones_takes_memory_for_its_own_numbers(root, monkeypatch):
+    """A request of a megabyte may hold it. As long as the longest, all rows would take 800 GB."""
+    rows = [{"paid": [row / 7] * (1 + row % 4), "churned": row % 2} for row in range(300)]
+    (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    _begin(root, data="data.jsonl")
+    module = _preprocessing(root)
+    tf = module.tf
+    plain = SimpleNamespace(scale_to_z_score=lambda column: column, sum=tf.reduce_sum)
+    monkeypatch.setattr(module, "tft", plain)
+    lists = tf.RaggedTensor.from_row_lengths(tf.range(1_000_000.0), [3, 0, 999_997, *[0] * 100_000])
+    found = {name: column[:3, 0].numpy().tolist() for name, column in module._summary("paid", lists).items()}
+    assert found["paid_count"] == [3, 0, 999_997]
+    assert (found["paid_least"][::2], found["paid_greatest"][::2]) == ([0, 3], [2, 999_999])
+    assert (found["paid_mean"][0], found["paid_least"][1]) == (1, 1.5), "an empty list has the averages"
 
 
 @pytest.mark.parametrize(("rows", "filled", "presence"), [(60, 4, (0.0, 0)), (3000, 600, (0.1, 1))])
