@@ -21,6 +21,9 @@ its request's size."""
 MAX_ROWS = 100_000
 """The default limit of rows per request; `--max-rows` sets another."""
 
+ROWS_AT_ONCE = 256
+"""Rows that the model answers in one call: it may need megabytes for each."""
+
 MAX_LIST_CELLS = 4_000_000
 """Of all lists of a request, once those of a column are as long as the longest of them."""
 

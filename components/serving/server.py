@@ -32,6 +32,7 @@ from slipway.components.serving.limits import (
 from slipway.components.serving.live_model import LiveModel, Served
 from slipway.components.serving.request_decoding import RequestError, answer, parse_request
 from slipway.components.serving.rest_api import Route, metadata_document, route, status_document
+from slipway.components.serving.row_batches import call_in_batches
 from slipway.components.serving.strict_json import read_json, refuse_overflow
 
 _ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
@@ -299,7 +300,7 @@ def _predicted(
     try:
         name, by_row, arrays = parse_request(document, served.model.signatures, most_rows=most_rows)
         refuse_overflow(body, arrays)
-        outputs = served.model.call(name, arrays)
+        outputs = call_in_batches(served.model, name, arrays)
     except WrongInputError as error:
         raise RequestError(error.message) from error
     except RecursionError as error:
