@@ -33,6 +33,9 @@ from slipway.components.saved_model.signatures import SERVING_DEFAULT
 
 BATCH_ROWS = 2048
 """Rows per model call: enough to make the overhead of a call small, few enough to stay in caches."""
+BATCH_BYTES = 1 << 20
+"""Bytes of examples per model call: what a model computes from large rows, such as images, is many times as
+large."""
 
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
@@ -201,9 +204,10 @@ class PredictFile(beam.DoFn):
         ):
             for rows in self._read(task):
                 refused = list(rows.rejects)
-                for start in range(0, len(rows.records), BATCH_ROWS):
-                    numbers = rows.rows[start : start + BATCH_ROWS].tolist()
-                    batch = rows.records[start : start + BATCH_ROWS]
+                step = rows_at_once(rows.records)
+                for start in range(0, len(rows.records), step):
+                    numbers = rows.rows[start : start + step].tolist()
+                    batch = rows.records[start : start + step]
                     answers = predict_rows(model, batch)
                     seen += len(answers)
                     is_none = not counts.predicted and all(isinstance(a, WrongInputError) for a in answers)
@@ -362,6 +366,11 @@ def _number_or_text(value: Any, kind: type) -> Any:
     if isinstance(number, int):  # readers of JSON have 64 bits
         return number if str(number) == value and number.bit_length() < _INT_BITS else value
     return number if math.isfinite(number) and Decimal(repr(number)) == Decimal(value) else value
+
+
+def rows_at_once(records: Sequence[bytes]) -> int:
+    """Return how many of these examples to give a model in one call."""
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * len(records) // max(sum(map(len, records)), 1)))
 
 
 def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:

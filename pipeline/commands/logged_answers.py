@@ -140,19 +140,20 @@ def _answered(
     model: "LoadedModel", number: int, read: Iterable[ExampleRows], left_out_counts: Counter[str]
 ) -> AnsweredFile:
     with large_imports():
-        from slipway.components.predictor.predict_files import BATCH_ROWS, REFUSED, predict_rows
+        from slipway.components.predictor.predict_files import REFUSED, predict_rows, rows_at_once
 
     rows, answers = [np.zeros(0, np.int64)], []
     for part in read:
         for _, reject in part.rejects:
             left_out_counts[f"rows for version {number}: {reject.reason}"] += 1
-        for start in range(0, len(part.records), BATCH_ROWS):
-            batch = predict_rows(model, part.records[start : start + BATCH_ROWS])
+        step = rows_at_once(part.records)
+        for start in range(0, len(part.records), step):
+            batch = predict_rows(model, part.records[start : start + step])
             sound = [place for place, answer in enumerate(batch) if not isinstance(answer, ComponentError)]
             if refused := len(batch) - len(sound):
                 left_out_counts[f"rows for version {number}: {REFUSED}"] += refused
             if sound:
-                rows.append(part.rows[start : start + BATCH_ROWS][sound])
+                rows.append(part.rows[start : start + step][sound])
                 answers.append(_as_numbers([batch[place] for place in sound], number))
     check_widths(answers, number)
     return AnsweredFile(np.concatenate(rows), np.concatenate(answers) if answers else np.zeros((0, 1)))

@@ -19,6 +19,7 @@ from slipway.components.predictor.predict_files import (
     PredictFile,
     Rows,
     predict_files,
+    rows_at_once,
 )
 from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.saved_model.signatures import Signature
@@ -59,6 +60,11 @@ def test_rows_with_no_number_for_an_answer_are_counted_once_each(report, tmp_pat
     assert (tmp_path / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").count("null") == (
         3 * len(outputs)
     )
+
+
+@pytest.mark.parametrize(("row_bytes", "most"), [(10, BATCH_ROWS), (4 << 10, 256), (2 << 20, 1)])
+def test_large_rows_such_as_images_are_answered_fewer_at_a_time(row_bytes, most):
+    assert rows_at_once([b" " * row_bytes] * 3) == most
 
 
 def test_rows_are_answered_in_batches_and_not_one_by_one(monkeypatch, tmp_path):
