@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.boosting.matrix import Columns, Matrix
+from slipway.components.trainer.boosting.matrix import BENDS, Columns, Matrix
 
 Scores = npt.NDArray[np.float64]
 Weights = npt.NDArray[np.float64] | None
@@ -97,9 +97,11 @@ class Grown:
     Attributes:
         trees: scikit-learn's HistGradientBoosting model, fitted to all rows; None: share is 0.
         present: the classes that the model knows; empty for a number.
-        linear: kernel [columns of `one_hot`, outputs] and bias [outputs]; None: share is 1.
+        linear: kernel [columns of `one_hot`, then of `beyond` if there are bends; outputs] and bias
+            [outputs]; None: share is 1.
         share: of the trees, 0 .. 1.
         losses: mean loss of the held-out rows, by share.
+        bends: of the numbers in the linear model, [bent, BENDS]; None: their effects are straight.
     """
 
     trees: Any | None
@@ -107,6 +109,7 @@ class Grown:
     linear: tuple[Scores, Scores] | None
     share: float
     losses: dict[float, float]
+    bends: Matrix | None = None
 
     def answered(self, outputs: int) -> list[tuple[int, int, float]]:
         """Return for each score: its tree's index in a round, the score's index, and the tree's factor."""
@@ -191,41 +194,47 @@ def _grown(
     tell: Callable[[str], None],
 ) -> Grown:
     with_linear = linear is not None or tries_linear(labels, columns, growth)
-    hot = columns.one_hot(matrix) if with_linear and linear is None else None
+    tables, bends = [columns.one_hot(matrix)] if with_linear and linear is None else [], None
+    # Blocks lie between others: they do not tell where an effect leads to, such as that of time.
+    may_bend = growth.held_out == "rows" and len(labels) * columns.bent * BENDS <= _LINEAR_NUMBERS
+    if tables and columns.bent and may_bend:
+        bends = columns.bends(matrix)
+        tables.append(np.hstack([tables[0], columns.beyond(matrix, bends)]))
     parts = held_out_parts(labels, growth)
     rounds: list[int] = []
-    losses = dict.fromkeys(SHARES if with_linear else (1.0,), 0.0)
+    shares = SHARES if with_linear else (1.0,)
+    losses = {(place, share): 0.0 for place in range(max(1, len(tables))) for share in shares}
     for number, held in enumerate(parts, 1):
         tell(f"part {number} of {len(parts)} is held out")
         kept = ~held
         count, scores = _rounds(matrix, labels, held, columns, growth, weights)
         rounds.append(count)
-        others = scores if linear is None else linear.scores[held]
-        if hot is not None:
-            others = _linear_scores(
-                _linear(hot[kept], labels[kept], growth, of_rows(weights, kept)), hot[held]
-            )
-        for share in losses:
-            mixed = share * scores + (1 - share) * others
+        others = [scores if linear is None else linear.scores[held]]
+        if tables:
+            weighing = of_rows(weights, kept)
+            fitted = [_linear(table[kept], labels[kept], growth, weighing) for table in tables]
+            others = [_linear_scores(each, table[held]) for each, table in zip(fitted, tables, strict=True)]
+        for place, share in losses:
+            mixed = share * scores + (1 - share) * others[place]
             loss = loss_of(mixed, labels[held], growth.classes, of_rows(weights, held))
-            losses[share] += loss * _total(weights, held)
+            losses[place, share] += loss * _total(weights, held)
     tried = sum(_total(weights, held) for held in parts)
-    losses = {share: total / tried for share, total in losses.items()}
-    share = min(losses, key=lambda each: losses[each])
+    chosen, share = min(losses, key=lambda each: losses[each])
     tell(f"all rows, {round(np.mean(rounds))} rounds")
     model = None
     if share > 0:
         model = _trees(growth, columns, labels, rounds=max(1, round(np.mean(rounds))))
         model.fit(matrix, labels, sample_weight=weights)
     kernel = (linear.kernel, linear.bias) if linear is not None else None
-    if share < 1 and hot is not None:
-        kernel = _linear(hot, labels, growth, weights)
+    if share < 1 and tables:
+        kernel = _linear(tables[chosen], labels, growth, weights)
     return Grown(
         trees=model,
         present=() if growth.classes is None else tuple(int(each) for each in np.unique(labels)),
         linear=kernel if share < 1 else None,
         share=share,
-        losses=losses,
+        losses={each: losses[chosen, each] / tried for each in shares},
+        bends=bends if chosen and share < 1 else None,
     )
 
 

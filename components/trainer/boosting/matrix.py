@@ -12,6 +12,9 @@ from slipway.components.trainer.features import Feature
 
 MAX_CATEGORIES = 255
 """HistGradientBoosting's limit; codes of more categories are used as numbers, in their order."""
+BENDS = 4
+"""Places at which the effect of a number may bend in a linear model."""
+_MOST_BENT = 100
 # How far values of usual size differ by rounding, in steps of float32: a few, times what scaling makes of
 # them.
 _STEPS = 16
@@ -91,6 +94,22 @@ class Columns:
             codes = np.clip(matrix[:, place].astype(np.int64), 0, count - 1)
             parts.append(np.eye(count, dtype=np.float32)[codes])
         return np.concatenate([*parts, matrix[:, len(self.categories) :]], axis=1)
+
+    @property
+    def bent(self) -> int:
+        """How many numbers' effects may bend in a linear model: all, unless there are too many."""
+        numbers = len(self.names) - len(self.categories)
+        return numbers if numbers <= _MOST_BENT else 0
+
+    def bends(self, matrix: Matrix) -> Matrix:
+        """Return where they bend, [bent, BENDS]: at quantiles, so that as many rows lie between any two."""
+        levels = np.arange(1, BENDS + 1) / (BENDS + 1)
+        return np.quantile(matrix[:, len(self.categories) :], levels, axis=0).T.astype(np.float32)
+
+    def beyond(self, matrix: Matrix, bends: Matrix) -> Matrix:
+        """Return how far each number lies beyond each of its bends, or 0, [rows, bent * BENDS]."""
+        found: Matrix = np.maximum(matrix[:, len(self.categories) :, np.newaxis] - bends, 0)
+        return found.reshape(len(matrix), -1)
 
 
 def merge_rounding_duplicates(column: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

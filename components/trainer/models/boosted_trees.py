@@ -17,7 +17,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import in_the_middle, laid_out, words_of
 from slipway.components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
 from slipway.components.trainer.boosting.layer import TextScores, Trees
-from slipway.components.trainer.boosting.matrix import merge_rounding_duplicates
+from slipway.components.trainer.boosting.matrix import BENDS, merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
 from slipway.components.trainer.custom_fit import Rows
 from slipway.components.trainer.features import Feature
@@ -99,6 +99,15 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         for place, count in enumerate(columns.categories)
     ]
     numbers = [matrix[:, coded:]] if coded < len(columns.names) else []
+    if columns.bent and TEXTS not in told:
+        beyond = keras.layers.Dense(
+            columns.bent * BENDS,
+            activation="relu",
+            kernel_initializer="zeros",
+            dtype="float32",
+            name=free_name("bends", features),
+        )
+        numbers.append(beyond(numbers[0]))
     linear = keras.layers.Dense(outputs, dtype="float32", name=free_name("linear", features))
     trees = Trees(
         outputs=outputs,
@@ -140,10 +149,13 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
         matrix[:, place] = merge_rounding_duplicates(matrix[:, place])
     grown = grow(matrix, scaled, columns, growth, weights=weights, linear=linear_fit, tell=rows.tell)
     linear = model.get_layer(free_name("linear", rows.features))
+    kernel = np.zeros(linear.kernel.shape)
     if grown.linear is not None:
-        linear.kernel.assign((1 - grown.share) * deviation * grown.linear[0])
-    else:
-        linear.kernel.assign(np.zeros(linear.kernel.shape))
+        kernel[: len(grown.linear[0])] = (1 - grown.share) * deviation * grown.linear[0]
+    linear.kernel.assign(kernel)
+    if grown.bends is not None:  # relu(number - bend)
+        each = np.repeat(np.eye(columns.bent), BENDS, axis=1)
+        model.get_layer(free_name("bends", rows.features)).set_weights([each, -grown.bends.reshape(-1)])
     linear.bias.assign(deviation * grown.offsets(outputs) + mean)
     if grown.trees is not None:
         forest = laid_out(grown, columns, outputs=outputs, max_leaves=settings.max_leaves)

@@ -103,6 +103,25 @@ def test_what_is_additive_in_a_few_rows_of_a_class_is_learned_by_the_linear_mode
     assert grown.losses[grown.share] < grown.losses[1.0]
 
 
+@pytest.mark.parametrize(
+    ("effect", "held_out", "bends"),
+    [(np.abs, "rows", True), (np.positive, "rows", False), (np.abs, "blocks", False)],
+    ids=["high at both ends", "straight", "blocks do not tell where an effect leads to"],
+)
+def test_an_effect_bends_where_held_out_rows_show_it(effect, held_out, bends):
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(2000, 2)).astype(np.float32)
+    labels = effect(matrix[:, 0]) + matrix[:, 1] + rng.normal(size=2000)
+    columns = Columns(names=("age", "size"), categories=())
+    growth = growth_of(None, linear_rows=2000, held_out=held_out)
+    grown = grow(matrix, labels, columns, growth)
+    assert (grown.bends is not None) == bends
+    if bends:
+        assert grown.share < 0.5
+        assert len(grown.linear[0]) == 2 + grown.bends.size
+        assert grown.losses[grown.share] < 1.02, "chance alone is 1"
+
+
 @pytest.mark.parametrize("made", [_rare, _told_exactly])
 def test_trees_are_not_too_sure_of_a_rare_class(made):
     columns, growth = Columns.of(FEATURES), growth_of(2, learning_rate=0.1, min_leaf_rows=20, max_rounds=60)

@@ -1,9 +1,9 @@
-"""Values that only rounding sets apart."""
+"""Values that only rounding sets apart, and where the effect of a number may bend."""
 
 import numpy as np
 import pytest
 
-from slipway.components.trainer.boosting.matrix import merge_rounding_duplicates
+from slipway.components.trainer.boosting.matrix import BENDS, Columns, merge_rounding_duplicates
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
@@ -27,3 +27,13 @@ def test_only_values_within_rounding_become_equal(values, are):
 def test_values_that_lie_dense_stay_what_they_are():
     dense = np.arange(5000, dtype=np.float32) * np.float32(2**-24) + np.float32(1)
     assert (merge_rounding_duplicates(dense) == dense).all()
+
+
+def test_the_effects_of_numbers_but_not_of_too_many_may_bend_where_their_rows_lie():
+    columns = Columns(names=("zone", "age", "size"), categories=(3,))
+    matrix = np.array([[row % 3, row, -10 * row] for row in range(11)], np.float32)
+    bends = columns.bends(matrix)
+    assert bends.tolist() == [[2, 4, 6, 8], [-80, -60, -40, -20]]
+    assert columns.beyond(matrix[[7]], bends).tolist() == [[5, 3, 1, 0, 10, 0, 0, 0]]
+    assert BENDS * columns.bent == bends.size
+    assert Columns(names=("pixel",) * 101, categories=()).bent == 0

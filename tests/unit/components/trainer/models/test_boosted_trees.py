@@ -107,6 +107,25 @@ def test_what_adds_up_is_left_to_the_linear_model():
     assert np.mean((answers - labels) ** 2) < 1e-3 * np.var(labels)
 
 
+@pytest.mark.parametrize("classes", [None, 2, 3])
+def test_an_effect_that_is_high_at_both_ends_is_left_to_the_linear_model_too(classes):
+    values, new = drawn_values(2000), drawn_values(2000, seed=9)
+    model = _fitted(values, _high_at_both_ends(values, classes, seed=1), classes)
+    answers = _asked(model, new)
+    chances = answers[:, 0] if classes != 3 else answers @ np.arange(3)
+    exact = _high_at_both_ends(new)
+    assert np.corrcoef(np.log(chances / (1 - chances)) if classes == 2 else chances, exact)[0, 1] > 0.93
+
+
+def _high_at_both_ends(values, classes=None, seed=None):
+    """Return what adds up, or labels by it and chance."""
+    amounts = 2 * np.abs(values["size"][:, 0]) + values["pair"] @ [1.0, -1.0] + (values["zone"][:, 0] == 1)
+    if seed is None:
+        return amounts
+    amounts = amounts + np.random.default_rng(seed).logistic(size=len(amounts))
+    return amounts if classes is None else np.digitize(amounts, [1.5, 4.0][: classes - 1])
+
+
 def test_a_class_that_no_row_has_is_never_answered():
     values = drawn_values(400)
     labels = labels_of(values, 2) * 2  # 0 and 2 of four
