@@ -1,5 +1,6 @@
 """The statistics of a data set as plain numbers, for the rules. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -7,8 +8,11 @@ from typing import Literal
 import numpy as np
 
 from slipway.components.data_profile.columns import Floats
+from slipway.components.iso_dates import ISO_DATE
 
 Kind = Literal["int", "float", "text", "other"]
+
+_is_date = re.compile(ISO_DATE).match
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,16 @@ class FeatureStatistics:
     def counted(self) -> float:
         """The number of values that a count in `counts` is a share of: all of them, rarer texts too."""
         return max(float(self.values), sum(self.counts.values()))
+
+    @property
+    def undated(self) -> dict[str, float]:
+        """The most frequent texts that are neither ISO dates nor empty, with their counts."""
+        return {text: count for text, count in self.counts.items() if text and not _is_date(text)}
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether the texts are ISO dates."""
+        return any(self.counts) and all(map(_is_date, filter(None, self.counts)))
 
     @property
     def is_number(self) -> bool:

@@ -179,7 +179,7 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     found = find_missing(e.statistics, e.reference, e.schema, e.limits, schema_file=e.schema_file)
     missing = [finding for finding in found if finding.feature != e.label]
     yield from missing
-    already_reported = {finding.feature for finding in missing} | {e.label}
+    already_reported = {finding.feature for finding in missing if finding.stops} | {e.label}
     context = Context(e.statistics, e.schema, e.limits, e.schema_file, e.sample, already_reported)
     from_schema = list(find_anomalies(e.anomalies, context))
     yield from from_schema

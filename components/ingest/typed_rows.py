@@ -7,6 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slipway.components.ingest.blocks import BEYOND_64_BITS, Block, FileError, InputFile, Reject
 from slipway.components.ingest.column_names import column_names
@@ -24,9 +25,11 @@ from slipway.components.ingest.float32_fit import misfits
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options, Type
 from slipway.components.ingest.suspect_numbers import odd_forms
+from slipway.components.iso_dates import ISO_DATE
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
 TOO_LARGE = "a number beyond 32-bit fractions"
+NO_DATE = "not a date, as all in training"
 
 
 class GuessError(Exception):
@@ -55,6 +58,7 @@ def example_rows(
     *,
     known: Columns,
     units: Mapping[str, str] = MappingProxyType({}),
+    dates: Collection[str] = (),
 ) -> Iterator[ExampleRows]:
     """Yield the rows of a file as examples, a block at a time, in the order of the file.
 
@@ -64,6 +68,7 @@ def example_rows(
             columns of the file are ignored.
         known: types of such further columns, so that they need not be inferred.
         units: what the durations of columns counted in training, such as `ms`.
+        dates: columns of ISO dates; a row with another text there is rejected.
 
     Raises:
         FileError: the file cannot be read to its end, or holds durations in another unit.
@@ -81,6 +86,9 @@ def example_rows(
     for block in form.read(file, options, there):
         _check_units(file, {name: block.units[name] for name in columns if name in block.units}, units)
         typed, wrong = typed_rows(block, columns)
+        for name in dates:
+            if name in columns and name in block.columns and pa.types.is_large_binary(typed[name].type):
+                _reject(wrong, block, name, NO_DATE, np.flatnonzero(_undated(typed[name])))
         numbers, apart = row_numbers(block, first)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(wrong)] = False
@@ -147,6 +155,12 @@ def _guessed(name: str, cells: pa.Array, kind: ColumnType, notes: ColumnNotes | 
     return found
 
 
+def _undated(texts: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return a mask of the texts, large_binary, that are neither ISO dates nor empty."""
+    is_date = pc.match_substring_regex(texts, f"{ISO_DATE}|^$")
+    return np.asarray(pc.invert(pc.fill_null(is_date, True)))
+
+
 def _is_wide(kind: pa.DataType) -> bool:
     """Return True if values are whole numbers of which some do not fit into int64."""
     return bool(pa.types.is_uint64(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
@@ -157,7 +171,9 @@ def _reject(
 ) -> None:
     """Reject rows that no earlier column has rejected."""
     for row in rows.tolist():
-        cell = repr(str(block.columns[column][row].as_py())[:80])
+        value = block.columns[column][row].as_py()
+        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        cell = repr(text[:80])
         rejects.setdefault(row, Reject(reason, block.find(row), column, cell))
 
 

@@ -133,6 +133,7 @@ class Reader:
             them.
         units: what the durations of columns counted in training.
         truths: how the training data of columns of texts spelled true and false, as far as it is known.
+        dates: columns of which all texts were ISO dates in training, as far as it is known.
     """
 
     files: tuple[StoredFile, ...]
@@ -143,6 +144,7 @@ class Reader:
     pass_through: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     truths: Mapping[str, Collection[str]] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
 
     def __call__(self, task: "InputTask") -> Iterator["Rows"]:
         """Yield the rows of one file.
@@ -171,7 +173,10 @@ class Reader:
                 passed = dict.fromkeys(there, ColumnType.TEXT)
                 columns = passed | columns
             taken = {name: unit for name, unit in self.units.items() if name in self.columns}
-            for found in example_rows(file, self.options, columns, known=self.schema, units=taken):
+            dates = [name for name in self.dates if name in self.columns]
+            for found in example_rows(
+                file, self.options, columns, known=self.schema, units=taken, dates=dates
+            ):
                 rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
                 yield Rows(found.records, found.rows, rejects)
 
@@ -248,10 +253,8 @@ def predict(
             with sign_of_life(doing), wrong_input, store.fetched(number) as model:
                 manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now
                 copied = _copied(config.transform, schema_types(manifest))
-                truths = (
-                    _truths_in_training(output.absolute(), manifest, number) if options.trained_as else {}
-                )
-                reading = _Reading(files, options, copied, truths)
+                training = _texts_in_training(output.absolute(), manifest, number)
+                reading = _Reading(files, options, copied, training)
                 rows = _kept_back(log_settings(config, output, manifest), at_end)
                 log = _Logged(rows.settings if rows else None, number)
                 counts = _predict(manifest, model, reading, partial, engine, log)
@@ -305,10 +308,8 @@ def _copied(wanted: TransformConfig, schema: Columns) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*wanted.copied, *weight)))
 
 
-def _truths_in_training(
-    output: Path, manifest: Manifest | None, version: int
-) -> Mapping[str, tuple[str, ...]]:
-    """Return by column how a version's training data spelled true and false as texts, most frequent first.
+def _texts_in_training(output: Path, manifest: Manifest | None, version: int) -> "_Training":
+    """Return what is known of the texts that a version was trained on.
 
     Nothing is known of data whose statistics are not on this machine, or cannot be read.
     """
@@ -319,12 +320,13 @@ def _truths_in_training(
     try:
         training = training_statistics(output, run_id, version)
     except (UsageError, OSError):  # runs of another user, whom versions need not belong to
-        return {}
-    return {
+        return _Training()
+    truths = {
         name: spelled
         for name, each in training.features.items()
         if (spelled := tuple(text for text in each.counts if text.casefold() in _IN_JSON))
     }
+    return _Training(truths, tuple(name for name, each in training.features.items() if each.holds_dates))
 
 
 def _first_predictions(folder: Path) -> tuple[str, ...]:
@@ -340,13 +342,21 @@ def _shortened(text: str) -> str:
 
 
 @dataclass(frozen=True)
+class _Training:
+    """By column how the training data spelled true and false, most frequent first; and a reader's `dates`."""
+
+    truths: Mapping[str, Collection[str]] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class _Reading:
-    """The input files, the options to read them with, columns to pass through, and a reader's `truths`."""
+    """The input files, the options to read them with, columns to pass through, and what is known of texts."""
 
     files: tuple[StoredFile, ...]
     options: Options
     pass_through: tuple[str, ...]
-    truths: Mapping[str, Collection[str]]
+    training: _Training
 
 
 @dataclass(frozen=True)
@@ -382,7 +392,8 @@ def _predict(
         needed_columns(manifest),
         reading.pass_through,
         dict(manifest.provenance.get("data", {}).get("units", {})) if manifest else {},
-        reading.truths,
+        reading.training.truths,
+        reading.training.dates,
     )
     classes = classes_of(manifest.provenance) if manifest else {}
     return predict_files(

@@ -63,8 +63,9 @@ def judge_window(
         for finding in find_drift({TRAIN: own}, then, limits, skip=())
         if finding.rule == "scale" and finding.feature in differs
     ]
+    missing = (each for each in find_missing({TRAIN: now}, then, {}, limits) if each.stops)
     found: dict[str, Finding] = {}
-    for finding in (*find_missing({TRAIN: now}, then, {}, limits), *scaled, *moved):
+    for finding in (*missing, *scaled, *moved):
         found.setdefault(finding.feature, replace(finding, splits=()))
     return found
 

@@ -33,10 +33,13 @@ def find_missing(
         worst = worst_first[0]
         feature = by_split[worst]
         risen = (_above_reference(by_split[split], split, reference, limits) for split in worst_first)
+        with_texts = worst_first if feature.kind == "text" else ()
+        lost_dates = (_lost_dates(by_split[split], split, reference, limits) for split in with_texts)
         finding = (
             _above_limit(feature, worst, limits)
             or _below_schema(feature, worst, schema.get(name), schema_file)
             or next(filter(None, risen), None)
+            or next(filter(None, lost_dates), None)
         )
         if finding is not None:
             yield finding
@@ -96,6 +99,31 @@ def _above_reference(
         key=key,
         remedy=f"fill these rows, or raise {key}",
         query=RowQuery(feature.name, is_missing=True),
+    )
+
+
+def _lost_dates(
+    feature: FeatureStatistics, split: str, reference: Statistics, limits: Limits
+) -> Finding | None:
+    """Report texts among dates: `preprocessing_fn` of `new` takes them for missing values."""
+    before = reference[split].features.get(feature.name) if split in reference else None
+    if before is None or not before.holds_dates or not (texts := feature.undated):
+        return None
+    limit, key = limits.of(feature.name, "max_missing_rise"), limits.key(feature.name, "max_missing_rise")
+    lost = int(sum(texts.values()))
+    first = next(iter(texts))
+    return Finding(
+        rule="missing",
+        feature=feature.name,
+        splits=(split,),
+        what=f"{share(lost, feature.rows, feature.rows_in_words)} {agreeing(lost, 'have')} no date "
+        f"YYYY-MM-DD, but texts such as {first!r}; in the reference all are dates",
+        measured=lost / feature.rows,
+        limit=limit,
+        key=key,
+        remedy=f"write them as before, or raise {key}; data.dates names one other format for all",
+        query=RowQuery(feature.name, values=tuple(texts)),
+        stops=lost / feature.rows > limit,
     )
 
 

@@ -4,6 +4,7 @@ import json
 import signal
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -200,13 +201,20 @@ KINDS = {"Area m²": ColumnType.FLOAT, "rooms": ColumnType.INT, "city": ColumnTy
 def read(tmp_path):
     """The rows of the second of two files, of which the first is whole."""
 
-    def call(content, name="b.csv", *, pass_through=(), truths=None, **options):
+    def call(content, name="b.csv", *, pass_through=(), truths=None, dates=(), **options):
         (tmp_path / f"a{Path(name).suffix}").write_text("Area m²,rooms,city\n80,3,Ulm\n", encoding="utf-8")
         (tmp_path / name).write_text(content, encoding="utf-8")
         files = tuple(list_files(str(tmp_path / f"?{Path(name).suffix}")))
         known = {**KINDS, "price": ColumnType.FLOAT, "id": ColumnType.INT}
         reader = Reader(
-            files, Options(**options), KINDS, known, ("rooms",), pass_through, truths=truths or {}
+            files,
+            Options(**options),
+            KINDS,
+            known,
+            ("rooms",),
+            pass_through,
+            truths=truths or {},
+            dates=dates,
         )
         return list(reader(InputTask(1, str(tmp_path / name), 2)))
 
@@ -281,25 +289,46 @@ def test_true_and_false_are_read_where_the_training_spelled_them_as_json_does(re
         trained_on("true", "True")
 
 
-def test_spelling_of_the_training_is_that_of_its_statistics(monkeypatch):
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_texts_among_dates_are_rejected_where_the_training_had_dates_only(form, tmp_path):
+    texts = ["2024-01-31", "1/31/2024", "", None, "2024-01-31T10:20:30Z", "2024-1-5"]
+    table = pd.DataFrame({"Area m²": 80.0, "rooms": 3, "city": texts})
+    write = {"csv": table.to_csv, "jsonl": table.to_json, "parquet": table.to_parquet}[form]
+    how = {"jsonl": {"orient": "records", "lines": True}}.get(form, {"index": False})
+    path = tmp_path / f"a.{form}"
+    write(path, **how)
+    reader = Reader(tuple(list_files(str(path))), Options(format=form), KINDS, KINDS, dates=("city", "gone"))
+    [rows] = reader(InputTask(0, path.name, 1))
+    assert rows.rows.tolist() == [0, 2, 3, 4]
+    assert [(each["row"], each["column"], each["reason"], each["detail"]) for each in rows.rejects] == [
+        (1, "city", "not a date, as all in training", "'1/31/2024'"),
+        (5, "city", "not a date, as all in training", "'2024-1-5'"),
+    ]
+
+
+def test_spelling_and_dates_of_the_training_are_those_of_its_statistics(monkeypatch):
     features = {
         "city": FeatureStatistics("city", "text", rows=3, present=3, counts={"Ulm": 2.0, "yes": 1.0}),
         "open": FeatureStatistics("open", "text", rows=3, present=3, counts={"TRUE": 2.0, "": 1.0}),
+        "day": FeatureStatistics("day", "text", rows=3, present=3, counts={"2024-01-31": 2.0, "": 1.0}),
+        "due": FeatureStatistics("due", "text", rows=3, present=3, counts={"2024-01-31": 2.0, "TBD": 1.0}),
     }
     monkeypatch.setattr(
         training_data, "training_statistics", lambda *named: SplitStatistics(rows=3, features=features)
     )
-    assert predict_module._truths_in_training(Path("out"), None, 1) == {"open": ("TRUE",)}
+    found = predict_module._texts_in_training(Path("out"), None, 1)
+    assert found.truths == {"open": ("TRUE",)}
+    assert found.dates == ("day",)
 
 
 def test_spelling_of_a_training_that_is_elsewhere_is_not_known(tmp_path, monkeypatch):
-    assert predict_module._truths_in_training(tmp_path, None, 1) == {}
+    assert predict_module._texts_in_training(tmp_path, None, 1).truths == {}
 
     def refused(*_):
         raise PermissionError(13, "Permission denied", "runs")
 
     monkeypatch.setattr(training_data, "training_statistics", refused)
-    assert predict_module._truths_in_training(tmp_path, None, 1) == {}
+    assert predict_module._texts_in_training(tmp_path, None, 1).truths == {}
 
 
 def test_column_that_only_later_objects_have_is_copied_to_the_predictions(read):

@@ -33,6 +33,16 @@ def test_missing_values_are_reported_rather_than_drift(training):
     assert judged(training, fares) == {"fare": ("missing", ())}
 
 
+def test_text_among_dates_is_drift_where_it_is_not_rare():
+    def days(*texts):
+        return statistics_of(pa.table({"day": pa.array(texts)}))
+
+    training = days(*["2024-01-31"] * 100)
+    rare, frequent = (days(*["2024-01-31"] * (100 - n), *["1/31/2024"] * n) for n in (1, 10))
+    assert judge_window(rare, rare, training, Limits()) == {}
+    assert judge_window(frequent, frequent, training, Limits())["day"].rule == "missing"
+
+
 def test_since_is_the_first_of_the_windows_in_a_row():
     def window(name, *columns):
         return Judged(name, 1000, {each: Finding("drift", each, (), "") for each in columns})

@@ -1,5 +1,7 @@
 """Values and columns that are not there."""
 
+from collections import Counter
+
 import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery
@@ -166,3 +168,20 @@ def test_rise_is_found_also_in_a_split_that_has_fewer_missing_values_than_anothe
     [finding] = find_missing(statistics, reference, {}, Limits())
     assert (finding.splits, finding.measured) == ((risen,), pytest.approx(0.3))
     assert list(find_missing(reference, reference, {}, Limits())) == []
+
+
+def test_texts_among_what_were_dates_are_missing_values_to_the_model(split):
+    def texts(*days):
+        return {"train": split(len(days), day=dict(Counter(days)))}
+
+    dates = texts(*["2024-01-31", "2024-02-01 10:00:00"] * 50, "")
+    [finding] = find_missing(texts(*["2024-03-01"] * 90, *["3/2/2024"] * 10), dates, {}, Limits())
+    assert finding.what.startswith(
+        "10 of 100 rows (10%) have no date YYYY-MM-DD, but texts such as '3/2/2024'"
+    )
+    assert (finding.stops, finding.key) == (True, "data_gate.max_missing_rise")
+    [few] = find_missing(texts(*["2024-03-01"] * 99, "TBD"), dates, {}, Limits())
+    assert not few.stops
+    assert not list(find_missing(texts(*["2024-03-01"] * 99, ""), dates, {}, Limits()))
+    some = texts("2024-01-31", "TBD")
+    assert not list(find_missing(texts("TBD", "2024-03-01"), some, {}, Limits()))
