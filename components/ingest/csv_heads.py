@@ -220,10 +220,14 @@ def _no_text(file: Path, line: bytes, number: int) -> SourceError | None:
     return None
 
 
+def other_separator(columns: Sequence[str]) -> str | None:
+    """Return what seems to separate the columns of a header that was read as one; None for other headers."""
+    return next((each for each in _SEPARATORS if len(columns) == 1 and each in columns[0]), None)
+
+
 def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:
     close = nearest(label, columns)
-    separator = next((each for each in _SEPARATORS if len(columns) == 1 and each in columns[0]), None)
-    if separator:
+    if separator := other_separator(columns):
         hint = f"the header seems to be separated by {separator!r}; set data.delimiter"
     elif close:
         hint = f"set data.label to {close!r}"

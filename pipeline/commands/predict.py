@@ -15,6 +15,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_names import boolean_columns, column_names
 from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.csv_heads import other_separator
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import to_record
@@ -164,7 +165,7 @@ class Reader:
                 names = column_names(file, self.options, wanted=self.columns)
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
                 if missing := takes.missing(names):
-                    raise takes.error(file.name, missing)
+                    raise takes.error(file.name, missing, hint=_other_separator(names, self.options))
                 self._check_booleans(file)
                 # As text, so that no row is rejected for an id that looks different from those in training.
                 # In JSON Lines, later objects may have keys that are not among the names.
@@ -430,7 +431,15 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
     if missing := takes.missing(names):
         is_other_table = 2 * len(missing) > len(takes.taken)  # else a column or two are misspelled
         other = _other_workload(names, file.name, others) if is_other_table else ""
-        raise takes.error(file.name, missing, hint=other)
+        raise takes.error(file.name, missing, hint=_other_separator(names, options) or other)
+
+
+def _other_separator(names: Sequence[str], options: Options) -> str:
+    """Return the hint on a CSV whose columns are separated otherwise than the workload's; "" for others."""
+    separator = other_separator(names) if options.format == "csv" else None
+    if separator is None:
+        return ""
+    return f"its columns seem to be separated by {separator!r}: write them with {options.delimiter!r} between"
 
 
 def _other_workload(names: Collection[str], source: str, folder: Path) -> str:

@@ -228,6 +228,12 @@ def test_later_file_without_a_column_is_refused_where_it_is_read(read):
         read("")
 
 
+def test_file_with_other_separators_is_told_as_one(read):
+    with pytest.raises(InputError, match="lacks columns") as caught:
+        read("Area m²;rooms;city\n80;3;Ulm\n")
+    assert caught.value.hint == "its columns seem to be separated by ';': write them with ',' between"
+
+
 def test_word_for_a_missing_value_is_missing_in_a_column_of_numbers_whatever_the_training_read(read):
     """It cannot have been a value there, as a text or a number may have been."""
     content = "Area m²,rooms,city\nNA,3,NA\n-1,3,Ulm\n"
