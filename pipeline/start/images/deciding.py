@@ -181,6 +181,12 @@ def _notes(facts: ImageFacts) -> list[str]:
         more = ", and others" if facts.unreadable_count > len(facts.unreadable) else ""
         images = counted(facts.unreadable_count, "image")
         notes.append(f"{images} cannot be read: {some}{more}. A run quarantines such images.")
+    if facts.turned:
+        notes.append(
+            f"{counted(facts.turned, 'image')} {agreeing(facts.turned, 'are')} stored on the side, upside "
+            "down or mirrored: viewers turn them as EXIF says, TensorFlow does not. To turn such images in "
+            "place, also those to predict: magick mogrify -auto-orient FOLDER/*/*.jpg"
+        )
     if empty := [str(name) for name, count in facts.classes.items() if not count]:
         notes.append(f"Not a class, because none of its images can be read: {', '.join(empty)}.")
     if not facts.is_whole:

@@ -21,6 +21,7 @@ from slipway.pipeline.errors import UsageError
 # Each examined image is decoded once, which takes some milliseconds.
 MOST_IMAGES = 20_000
 _NAMED = 5
+_ORIENTATION, _UPRIGHT = 0x0112, 1  # EXIF
 _TRAIN_PARTS = ("train", "training")
 _EVAL_PARTS = ("val", "validation", "valid", "eval", "test", "testing")
 _GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
@@ -42,6 +43,8 @@ class ImageFacts:
         modes: "grey", "colour" or "colour with transparency" -> number of images.
         unreadable: (path, reason) of the first few images that cannot be read.
         unreadable_count: the number of all images that cannot be read.
+        turned: the number of images that EXIF says to turn or to mirror when they are shown, such as photos
+            of a phone.
         parts: the data's own names of the splits train and eval, if it is split already; else {}.
         lowest: the smallest pixel value in an npz.
         highest: the largest pixel value in an npz.
@@ -56,6 +59,7 @@ class ImageFacts:
     modes: Mapping[str, int]
     unreadable: tuple[tuple[str, str], ...] = ()
     unreadable_count: int = 0
+    turned: int = 0
     parts: Mapping[str, str] = field(default_factory=dict)
     lowest: float = 0.0
     highest: float = 255.0
@@ -133,7 +137,7 @@ def _inspect_folder(path: Path, most_images: int) -> ImageFacts:
     ]
     classes: Counter[Class] = Counter({folder.name: 0 for folder in folders})
     classes.update(file.parent.name for file in files)
-    seen, sizes, modes = 0, Counter[tuple[int, int]](), Counter[str]()
+    seen, turned, sizes, modes = 0, 0, Counter[tuple[int, int]](), Counter[str]()
     unreadable: list[tuple[str, str]] = []
     every = -(-len(files) // most_images) if files else 1
     for file in files[::every]:
@@ -145,6 +149,7 @@ def _inspect_folder(path: Path, most_images: int) -> ImageFacts:
         with Image.open(file, formats=PILLOW_FORMATS) as image:
             sizes[image.height, image.width] += 1
             modes[_mode(image)] += 1
+            turned += image.getexif().get(_ORIENTATION, _UPRIGHT) != _UPRIGHT
     return ImageFacts(
         file_format="images",
         classes=dict(sorted(classes.items(), key=lambda item: str(item[0]))),
@@ -152,6 +157,7 @@ def _inspect_folder(path: Path, most_images: int) -> ImageFacts:
         modes=modes,
         unreadable=tuple(unreadable[:_NAMED]),
         unreadable_count=len(unreadable),
+        turned=turned,
         parts=parts,
         is_whole=every == 1,
         ignored=tuple(_ignored(path, tops, folders)),

@@ -51,6 +51,10 @@ def test_broken_images_are_reported_and_do_not_stop_the_first_run():
     assert "1 image cannot be read: cats/7.png (image file is truncated)" in plan.notes[0]
 
 
+def test_images_that_only_viewers_turn_are_told():
+    assert _plan(turned=1).notes[0].startswith("1 image is stored on the side, upside down or mirrored")
+
+
 def test_uneven_and_rare_classes_are_reported():
     told = " ".join(_plan(classes={"cats": 500, "lynx": 1}).notes)
     assert "uneven: 500 images of cats, 1 of lynx" in told

@@ -50,6 +50,15 @@ def test_a_broken_image_is_named_with_its_reason_and_not_counted(picture, tmp_pa
     assert (found.images, found.unreadable_count) == (2, 2)
 
 
+def test_images_that_a_viewer_turns_are_counted(picture, tmp_path):
+    picture("cats/1.png")
+    exif = Image.Exif()
+    for name, orientation in (("2.jpg", 1), ("3.jpg", 6), ("4.png", 3)):
+        exif[0x0112] = orientation
+        Image.new("RGB", (20, 10)).save(tmp_path / "cats" / name, exif=exif)
+    assert inspect_images(tmp_path).turned == 2
+
+
 def test_hidden_files_are_passed_over_as_by_ingest(picture, tmp_path):
     picture("cats/1.png")
     picture("dogs/1.png")
