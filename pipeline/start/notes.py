@@ -24,6 +24,8 @@ from slipway.pipeline.start.facts import (
 from slipway.pipeline.start.value_formats import MISSING_WORDS
 
 _LEAST_CLASSES = 2
+# Between the labels of a row that has several.
+_LABEL_SEPARATORS = ("; ", ";", "|", ", ", ",")
 # So many numbers below a thousand and with three digits behind the point may be such and above a thousand.
 _THOUSAND, _LEAST_OF_BOTH = 1000, 3
 # Of many classes, none has a large share: a rare one has less than half of what each would have.
@@ -92,6 +94,7 @@ def notes_of(
                 f"{label.name} holds {numbers.what}, and each text is a class: to predict a number, "
                 f"{numbers.remedy}, and start again."
             )
+        notes += _several_labels_note(label)
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
         rarest = short(rarest)
         if rows < min(_RARE_CLASS, _OF_EQUAL_SHARE / label.distinct) * label.present:
@@ -118,6 +121,22 @@ def notes_of(
             f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
         )
     return notes
+
+
+def _several_labels_note(label: Facts) -> list[str]:
+    """Tell of classes that are combinations of fewer labels, such as `red` and `blue` in `red;blue`."""
+    classes = [str(value) for value in label.counts]
+    for separator in _LABEL_SEPARATORS:
+        combined = [each for each in classes if separator in each]
+        parts = {part for each in classes for part in each.split(separator)}
+        # Rows with one label are there, too, unlike in texts of several parts, such as a colour and a size.
+        if 0 < len(combined) < len(classes) and "" not in parts and len(parts) < len(classes):
+            return [
+                f"{label.name} seems to hold several labels, as in {short(combined[0])!r}, and each "
+                "combination is a class: to predict each label by itself, give each a column of 0 and 1 "
+                "(Several labels in docs/training.md)."
+            ]
+    return []
 
 
 def _instead(task: str) -> str:

@@ -5,6 +5,7 @@ from slipway.pipeline.start.facts import facts_of
 from slipway.pipeline.start.notes import (
     epoch_notes,
     missing_class_notes,
+    notes_of,
     point_notes,
     second_header_note,
     spelling_notes,
@@ -164,6 +165,25 @@ def test_an_infinite_number_below_finite_ones_is_no_total():
 def _classes(*texts, is_csv=True):
     label = facts_of("churned", "text", np.array(texts, dtype=object))
     return missing_class_notes(label, is_csv=is_csv)
+
+
+@pytest.mark.parametrize(
+    ("classes", "is_told"),
+    [
+        (["red", "blue", "green", "red;blue"], True),
+        (["red", "blue", "blue, red", "green, blue, red"], True),
+        (["red", "blue", "red;blue"], True),
+        (["red", "blue", "red; dark"], False),
+        (["red;S", "red;M", "blue;S", "blue;M", "green;S"], False),
+        (["red", "blue", ";", "red;blue"], False),
+    ],
+)
+def test_classes_that_are_combinations_of_labels_are_told(classes, is_told):
+    label = facts_of("tags", "text", np.array(classes * 10, dtype=object))
+    told = [
+        note for note in notes_of(label, "multiclass", {}, {}, {}) if "seems to hold several labels" in note
+    ]
+    assert bool(told) == is_told
 
 
 def test_classes_that_are_words_for_no_value_are_told():
