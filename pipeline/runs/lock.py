@@ -103,12 +103,17 @@ def locked(
         # Not through a symbolic link, which may lead to any of the user's files.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
-        if path.is_symlink():
+        if os.path.islink(path):  # noqa: PTH114  (False where the folder may not be looked into)
             raise UsageError(f"{path} is a link, and must be a file.", hint=f"rm {path}") from error
+        other = "choose another folder with --output"
+        user_id = path.lstat().st_uid if os.path.lexists(path) else os.geteuid()
+        if isinstance(error, PermissionError) and user_id != os.geteuid():  # as after a run with sudo
+            raise UsageError(
+                f"{path} cannot be written: it belongs to user {user_id}, and you are user {os.geteuid()}.",
+                hint=f"one output folder is for one user: have all of it given to you (chown -R), or {other}",
+            ) from error
         why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
-        raise UsageError(
-            f"{output} cannot be written: {why}.", hint="choose another folder with --output"
-        ) from error
+        raise UsageError(f"{output} cannot be written: {why}.", hint=other) from error
     try:
         try:
             usual_s = _STEP_WAIT_S if shared else _LOCK_WAIT_S

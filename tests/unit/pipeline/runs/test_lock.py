@@ -127,6 +127,21 @@ def test_a_file_in_place_of_the_folder_is_called_that(tmp_path):
         pass
 
 
+def test_a_lock_of_another_user_is_named_with_both_users(tmp_path, monkeypatch):
+    (tmp_path / ".lock").write_text("")
+    own = os.geteuid()
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("slipway.pipeline.runs.lock.os.open", refuse)
+    monkeypatch.setattr("slipway.pipeline.runs.lock.os.geteuid", lambda: own + 1)
+    words = rf"\.lock cannot be written: it belongs to user {own}, and you are user {own + 1}\."
+    with pytest.raises(UsageError, match=words) as error, locked(tmp_path, run_id="r"):
+        pass
+    assert "chown -R" in error.value.hint
+
+
 @pytest.fixture
 def store(tmp_path):
     """A store with 200 executions, the third of them complete."""
