@@ -117,6 +117,8 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
         _end(error.message, error.hint or _other_hint(app, code), code)
     except TyperException as error:  # a malformed command line
         _end_of_words(error)
+    except KeyboardInterrupt:  # before Typer answers it, as it does from its first command on
+        sys.exit(INTERRUPTED)
     except typer.Abort:
         _end("No answer; nothing was done.", "give the answer as an option", INTERRUPTED)
     except (OSError, MemoryError) as error:  # an error of the machine, wherever it occurred

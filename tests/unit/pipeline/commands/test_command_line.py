@@ -227,6 +227,14 @@ def test_ctrl_c_ends_with_130(local_runner, monkeypatch):
     assert local_runner("runs")[0] == 130
 
 
+def test_ctrl_c_before_the_words_are_read_ends_with_130_too(local_runner, monkeypatch):
+    def interrupt(app):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.main.get_command", interrupt)
+    assert local_runner("runs") == (130, "", "")
+
+
 @pytest.mark.parametrize("words", [["runs", *O], ["versions", "taxi", *O], ["baseline", "taxi", *O]])
 def test_what_shows_something_shows_it_as_json(local_runner, words):
     code, out, _ = local_runner(*words, "--json")
