@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.pipeline.engine.run_end import warn_of_damage
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.lock import is_at_work
+from slipway.pipeline.runs.lock import is_at_work, is_locked
 from slipway.pipeline.runs.outcome import live_beside, read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord
 from slipway.pipeline.screen.verdict_table import verdict_lines
@@ -13,6 +13,7 @@ from slipway.pipeline.screen.wording import (
     go_on_hints,
     metrics_line,
     node_line,
+    rerun_command,
     rollback_line,
     stop_hints,
     stop_lines,
@@ -45,12 +46,19 @@ def find(name: str | None, output: Path) -> RunRecord:
 
 
 def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
-    """Update an unfinished run: set its time so far, or mark it as killed if no process runs it."""
-    if record.state != "running" or record.in_steps:
+    """Update an unfinished run: set its time so far, or mark it as killed if no process runs it.
+
+    One in steps has no process between them; it is killed if its `step begin` ended before it had a plan.
+    """
+    if record.state != "running":
         return record
     history = History(output.absolute())
     record.wall_s = max(record.wall_s, history.alive_s(record.run_id))
-    if not is_at_work(output, record.run_id):
+    if record.in_steps:
+        is_over = not is_locked(output, or_by_steps=True) and not (history.run(record.run_id) or record).nodes
+    else:
+        is_over = not is_at_work(output, record.run_id)
+    if is_over:
         now = history.run(record.run_id)
         if now is not None and now.state != "running":  # it has ended since its record was read
             return now
@@ -103,6 +111,8 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
     lines += stop_hints(record, stops)
     if record.state in ("failed", "killed", "interrupted", "pruned") and not record.in_steps:
         lines += go_on_hints(record)
+    elif record.state == "killed":
+        lines.append(f"hint: {rerun_command(record)}")
     if record.rollback:
         lines.append(f"rollback  {rollback_line(record)}")
     if record.pushed:

@@ -38,6 +38,7 @@ from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_na
 from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.screen.wording import rerun_command
 from slipway.pipeline.terminal.invocation import command
 
 # The file in a run's folder that holds its graph, for `finish`.
@@ -268,6 +269,11 @@ def _entry(record: RunRecord, node_id: str) -> NodeRecord:
     try:
         return record.node(node_id)
     except KeyError:
+        if not record.nodes:
+            raise UsageError(
+                f"Run {record.run_id} has no plan: its `step begin` did not succeed.",
+                hint=rerun_command(record),
+            ) from None
         ids = ", ".join(node.id for node in record.nodes)
         raise UsageError(f"Run {record.run_id} has no node {node_id!r}.", hint=f"nodes: {ids}") from None
 

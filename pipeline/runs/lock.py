@@ -138,14 +138,14 @@ def locked(
         os.close(descriptor)
 
 
-def is_locked(output: Path) -> bool:
-    """Return True if an engine is at work in that folder."""
+def is_locked(output: Path, *, or_by_steps: bool = False) -> bool:
+    """Return True if an engine is at work in that folder; `or_by_steps`: also if steps are."""
     try:
         descriptor = os.open(output / ".lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
-        return not is_taken_in(0, descriptor, shared=True)
+        return not is_taken_in(0, descriptor, shared=not or_by_steps)
     except OSError:  # nothing can be locked here, so no engine is at work
         return False
     finally:

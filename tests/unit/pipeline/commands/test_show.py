@@ -31,6 +31,21 @@ def test_a_killed_run_shows_the_time_that_it_ran(begun, tmp_path):
     assert "killed, 95 s," in show.show_text(show.find(begun.run_id, tmp_path))
 
 
+@pytest.mark.parametrize("look", [show.runs, show.listed])
+def test_a_run_in_steps_is_killed_if_its_begin_was_before_it_had_a_plan(tmp_path, look):
+    history = History(tmp_path)
+    begun, between_steps = history.new_run("taxi"), history.new_run("taxi")
+    begun.in_steps = between_steps.in_steps = True
+    between_steps.nodes = [NodeRecord("Trainer", state="waiting")]
+    history.save(begun)
+    history.save(between_steps)
+    with locked(tmp_path, run_id="step begin", shared=True):
+        assert [each.state for each in look(tmp_path)] == ["running", "running"]
+    assert [each.state for each in look(tmp_path)] == ["running", "killed"]
+    told = show.show_text(show.find(begun.run_id, tmp_path))
+    assert told.splitlines()[-1].endswith(f" step begin --output {tmp_path}")
+
+
 def test_where_there_is_no_run_the_folder_that_was_looked_at_is_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert show.runs_text(show.runs(Path("output")), Path("output")) == (

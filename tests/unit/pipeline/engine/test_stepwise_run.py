@@ -9,7 +9,7 @@ import pytest
 
 from slipway.pipeline.engine import stepwise_run
 from slipway.pipeline.engine.stepwise_run import begin, finish, run_node
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.runs import lock
 from slipway.pipeline.runs.graph import Graph, Node
@@ -71,6 +71,17 @@ def test_a_run_whose_steps_did_not_all_run_is_not_complete_however_it_is_named(t
     (tmp_path / "runs" / named).mkdir(exist_ok=True)  # as a step of the run so named left it
 
     assert finish(named, output=tmp_path, display=RunDisplay()).exit_code == INTERRUPTED
+
+
+def test_a_step_of_a_run_whose_begin_was_killed_is_told_to_begin_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(stepwise_run.Request, "of", lambda record: SimpleNamespace(workload=record.workload))
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.in_steps = True
+    history.save(record)
+    with pytest.raises(UsageError, match="has no plan: its `step begin` did not succeed") as error:
+        run_node(record.run_id, "A", output=tmp_path, display=RunDisplay())
+    assert " step begin " in error.value.hint
 
 
 def test_a_step_of_the_latest_run_works_in_the_folder_of_that_run(tmp_path, monkeypatch):
