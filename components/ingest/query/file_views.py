@@ -55,8 +55,14 @@ def create_view(session: "duckdb.DuckDBPyConnection", name: str, files: Files) -
         name: of the view, without quotes in it.
 
     Raises:
-        QueryError: the files differ in their columns, or how to read them is unclear.
+        QueryError: the files differ in their columns, a CSV has 0 bytes, or how to read them is unclear.
     """
+    for path in files.paths if files.kind == "csv" else ():
+        if not path.stat().st_size:  # to DuckDB a table without rows
+            raise QueryError(
+                f"data.tables.{name}: {path.name} is empty",
+                hint="a CSV needs a line of column names; without rows, that line alone",
+            )
     source = _source(files, files.paths, more=_kept_as_text(session, files))
     session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
     if files.kind == "jsonl":  # objects need not have all keys
@@ -102,8 +108,6 @@ def _may_hold_codes(path: Path) -> bool:
     """Whether a CSV may hold codes such as 0x10; looking costs a small part of inferring types."""
     if path.suffix.lower() in UNPACKED:
         return True
-    if not path.stat().st_size:
-        return False
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return _CODE.search(content) is not None
 

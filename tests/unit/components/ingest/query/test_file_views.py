@@ -9,7 +9,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from slipway.components.ingest.query import file_views
 from slipway.components.ingest.query.file_views import Files
 from slipway.components.ingest.query.tables import QueryError
 
@@ -78,9 +77,12 @@ def test_names_of_a_query_may_differ_in_case_only(ask, tmp_path):
     assert rows == [{"A": 1, "a": 2}]
 
 
-def test_an_empty_csv_has_no_codes(tmp_path):
-    (tmp_path / "empty.csv").touch()
-    assert not file_views._may_hold_codes(tmp_path / "empty.csv")
+def test_a_csv_of_0_bytes_is_refused_and_not_a_table_without_rows(ask, tmp_path):
+    (tmp_path / "t.csv").touch()
+    with pytest.raises(QueryError, match=r"data\.tables\.t: t\.csv is empty"):
+        ask("SELECT count(*) AS n FROM t", t=Files("csv", [tmp_path / "t.csv"]))
+    (tmp_path / "t.csv").write_text("a\n")
+    assert ask("SELECT count(*) AS n FROM t", t=Files("csv", [tmp_path / "t.csv"]))[1] == [{"n": 0}]
 
 
 def test_in_json_lines_ids_stay_as_they_are_written(ask, tmp_path):
