@@ -1,5 +1,6 @@
 """`cloud_runner.py airflow`: writes a workload as an Airflow DAG."""
 
+import os
 from pathlib import Path
 
 from slipway.components.project import PROJECT_ROOT
@@ -36,10 +37,22 @@ def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
                 f"{file} is there already, and {why}",
                 hint="remove it if it is not needed any more; or give this workload another name, or --dags",
             )
-        file.write_text(text, encoding="utf-8")
+        _write(file.resolve(), text)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
     return file
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file whole, since Airflow reads it at any time and a full disk would leave half of it."""
+    partial = file.with_name(f".{file.name}.{os.getpid()}")  # no *.py, which Airflow would take for a DAG
+    try:
+        partial.write_text(text, encoding="utf-8")
+        if file.exists():
+            partial.chmod(file.stat().st_mode & 0o777)
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _known_there(file: Path) -> str:

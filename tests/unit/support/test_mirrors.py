@@ -56,7 +56,6 @@ REASONS = {
         "slipway.components.trainer.model_run",
     ),
     "declares or carries out a command, which tests give as users do": (
-        "slipway.pipeline.cloud.airflow.command",
         "slipway.pipeline.cloud.baseline",
         "slipway.pipeline.cloud.cloud_choice",
         "slipway.pipeline.cloud.compile_and_rehearse",
