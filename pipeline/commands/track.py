@@ -1,13 +1,15 @@
 """The command `track`: sends trackers the runs that they have missed."""
 
+import contextlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.components.counted_words import counted
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.tracking.spool import Waiting, all_waiting, who_sends
+from slipway.pipeline.tracking.spool import FOLDER, Waiting, all_waiting, folders, who_sends
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,15 @@ def track(output: Path) -> Sent:
     """Send all waiting runs, once.
 
     Raises:
+        UsageError: there is no such folder.
         PipelineError: the output folder cannot be written.
+        OSError: the waiting runs may not be listed.
     """
+    if not output.is_dir():
+        raise UsageError(f"{output} does not exist.", hint="name the folder of the runs with --output")
+    for folder in folders(output):
+        with contextlib.suppress(FileNotFoundError):  # no run has waited there
+            os.listdir(folder / FOLDER)  # noqa: PTH208  (a glob takes one that may not be read for empty)
     # The HTTP client takes a quarter of a second to import, and only this command needs it.
     from slipway.pipeline.tracking.sender import send_all
 

@@ -1,12 +1,13 @@
 """The command `track`, and the line about it that other commands show."""
 
+import errno
 import json
 import os
 
 import pytest
 
 from slipway.pipeline.commands.track import Sent, track, waiting_line
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 from slipway.pipeline.tracking import spool
@@ -20,6 +21,18 @@ def test_nothing_that_waits_is_said_so(tmp_path):
     sent = track(tmp_path)
     assert (sent.is_all, sent.text()) == (True, "All runs were sent to their trackers.")
     assert waiting_line(tmp_path) == ""
+
+
+def test_nothing_is_said_of_runs_that_cannot_be_seen(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="none does not exist"):
+        track(tmp_path / "none")
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(PermissionError, match="tracking"):
+        track(tmp_path)
 
 
 def test_what_waits_on_is_shown_with_what_was_said():
