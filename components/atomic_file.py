@@ -1,5 +1,6 @@
 """Writes files atomically: under a temporary name, renamed once the file is complete."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Pat
         survives_power_loss: whether to sync the file and its name to disk before the context ends.
 
     Raises:
-        OSError: the file cannot be moved to its place.
+        OSError: the file cannot be moved to its place; if the disk is full, with the file's name.
     """
     # The temporary name keeps the suffix, which Keras checks.
     partial = path.with_name(f"{UNFINISHED}{os.getpid()}.{path.name}")
@@ -29,8 +30,10 @@ def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Pat
         partial.replace(path)
         if survives_power_loss:
             sync(path.parent)  # the new name
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            error.filename = error.filename or str(path)  # a full disk refuses a write, which names no file
         raise
 
 

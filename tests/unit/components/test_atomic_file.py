@@ -1,5 +1,6 @@
 """A file is there whole or not at all, and nothing half written stays beside it."""
 
+import errno
 from contextlib import suppress
 
 import pytest
@@ -27,3 +28,10 @@ def test_what_fails_leaves_the_file_as_it_was(tmp_path):
         raise RuntimeError
     assert file.read_text() == "before"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+    path = tmp_path / "a.json"
+    with pytest.raises(OSError, match=r"No space left on device: .*a\.json") as error, whole_file(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert error.value.filename == str(path)
