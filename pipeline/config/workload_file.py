@@ -314,6 +314,11 @@ def _set_layer(assignment: str) -> Layer:
     place = f"--set {shown_key(path)}"
     if path[0] == "profiles":
         raise ConfigError(f"{place}: profiles cannot be set; choose one with --profile NAME")
+    if not text.strip():  # YAML's null: a night's day that the shell does not know would be the latest
+        raise ConfigError(
+            f"{place}: has no value; is a variable of the shell unset?",
+            hint=f"--set {shown_key(path)}=null, if none is meant",
+        )
     try:
         document = read_yaml(text, name=place)
     except ConfigError as error:

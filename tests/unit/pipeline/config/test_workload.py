@@ -160,7 +160,7 @@ def test_empty_mapping_and_empty_list_empty_what_lies_below(load):
         ("train.hyperparameters={units: [1, 2]}", {"train": {"hyperparameters": {"units": [1, 2]}}}),
         ("train.hyperparameters.formula=a=b", {"train": {"hyperparameters": {"formula": "a=b"}}}),
         ("evaluate.metrics=[auc]", {"evaluate": {"metrics": ["auc"]}}),
-        ("description=", None),
+        ("description=null", None),
         ("description='1.10'", {"description": "1.10"}),
         ("data.source=gs://b/x.csv", {"data": {"source": "gs://b/x.csv"}}),
         ("name=other", {"name": "other"}),
@@ -169,7 +169,7 @@ def test_empty_mapping_and_empty_list_empty_what_lies_below(load):
     ],
 )
 def test_set_value_is_yaml(load, lines_of, assignment, value):
-    if value is None:  # an empty value is null, which a text key refuses
+    if value is None:  # a text key refuses null
         assert lines_of(sets=[assignment]) == ["--set description=null: must be text, found nothing"]
         return
     dumped = load(sets=[assignment]).model_dump(mode="json")
@@ -292,6 +292,14 @@ def test_secret_pasted_into_set_or_file_is_not_repeated(lines_of):
         with pytest.raises(ConfigError) as caught:
             read_assignments([f"metadata.{key}=*hunter2"])
         assert "hunter2" not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("text", ["data.span=", "data.span= "])
+def test_set_without_a_value_as_from_an_unset_variable_is_refused_not_taken_for_the_default(text):
+    with pytest.raises(
+        ConfigError, match=r"--set data.span: has no value; is a variable of the shell unset\?"
+    ):
+        read_assignments([text])
 
 
 def test_number_is_shown_as_it_was_written_but_not_all_of_a_long_one(lines_of):
