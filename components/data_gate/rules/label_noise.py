@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from slipway.components.data_gate.finding import Finding, RowQuery, percent
+from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, percent
 from slipway.components.data_gate.rule_limits import Limits, key
 from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.label_score import LabelScore, least_explained
@@ -33,7 +33,8 @@ def find_label_noise(
     """
     if now is None or then is None or then.score <= 0:
         return
-    limit, drop = limits.max_label_score_drop, then.score - now.score
+    score = max(now.score, 0.0)  # worse than the mean explains no less than nothing
+    limit, drop = limits.max_label_score_drop, then.score - score
     chance = _STANDARD_ERRORS * math.hypot(now.error, then.error)
     if drop <= limit * then.score + chance:
         return
@@ -47,11 +48,11 @@ def find_label_noise(
         rule="label",
         feature=label,
         splits=(),
-        what=f"the other columns explain {percent(max(now.score, 0.0))} of it, {percent(then.score)} in the "
+        what=f"the other columns explain {percent(score)} of it, {percent(then.score)} in the "
         f"reference, {percent(measured)} less: labels are wrong, or mixed up",
         measured=measured,
         limit=limit,
         key=name,
-        remedy=f"check where these labels come from; if they are right, raise {name} above {measured:.3f}",
+        remedy=f"check where these labels come from; if they are right, {advice_to_raise(name, measured)}",
         query=query,
     )
