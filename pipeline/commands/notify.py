@@ -51,19 +51,25 @@ def send(command: Sequence[str], webhook_env: str | None, payload: Mapping[str, 
 
 
 def message(record: RunRecord) -> dict[str, object]:
-    """Return the message about a run: the outcome in one sentence (`text`), and the numbers.
+    """Return the message about a run: the outcome in a sentence or two (`text`), and the numbers.
 
-    A metric that is NaN or infinite is None in it.
+    A metric that is NaN or infinite is None in it. Of what a gate found, only its rules' names: no data.
     """
-    outcome = next(
-        iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state
+    stops = read_stops(record)
+    outcome = next(iter(summary(record, stops=stops, verdict=read_verdict(record))), record.state)
+    found = (finding for verdict in stops.values() for finding in verdict.get("findings", ()))
+    rules = list(
+        dict.fromkeys(str(each["rule"]) for each in found if each.get("rule") and each.get("stops", True))
     )
+    told = f" Rules: {', '.join(rules)}." if rules else ""
     return {
-        "text": f"{record.workload} ({record.run_id}): {outcome}",
+        "text": f"{record.workload} ({record.run_id}): {outcome}{told}",
         "workload": record.workload,
         "run_id": record.run_id,
         "state": record.state,
         "exit_code": record.exit_code,
+        "nodes": [node.id for node in record.nodes if node.state == "failed"],
+        "rules": rules,
         "wall_s": record.wall_s,
         "metrics": finite(record.metrics),
         "pushed": record.pushed,

@@ -52,6 +52,8 @@ def artifacts_in(outputs: Outputs, type_name: str = "") -> Iterator[Artifact]:
 class Finding(TypedDict, total=False):
     """A data gate's finding, as far as it is shown later."""
 
+    rule: object
+    stops: object
     feature: str
     what: str
     edits: list[dict[str, object]]

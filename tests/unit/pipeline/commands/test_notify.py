@@ -14,7 +14,7 @@ import pytest
 
 from slipway.pipeline.commands import notify as module
 from slipway.pipeline.commands.notify import message, notify, send
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path, write_json
 from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest, WorkloadRun
 
 PATH = "B024/whole-path-is-secret"
@@ -70,6 +70,25 @@ def test_a_webhook_gets_the_outcome(hook):
     assert path == f"/{PATH}"
     assert told["text"].startswith("taxi (20261121-050000-abcd): ")
     assert (told["state"], told["exit_code"]) == ("complete", 0)
+
+
+def test_it_says_which_rules_of_which_gate_stopped_the_run_and_nothing_of_what_they_found(tmp_path):
+    record = _record(state="stopped")
+    record.target = record.target.with_output(tmp_path)
+    record.nodes = [NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "3 findings"})]
+    found = {"what": "secret", "rows": [{"value": "secret"}]}
+    rules = [{"rule": "rows"}, {"rule": "leak"}, {"rule": "rows"}, {"rule": "drift", "stops": False}, {}]
+    verdict_path(record.folder, "DataGate").parent.mkdir(parents=True)
+    write_json(
+        verdict_path(record.folder, "DataGate"),
+        {"findings": [{"stops": True, **found, **each} for each in rules]},
+    )
+    told = message(record)
+    assert told["text"].endswith(
+        "Stopped: DataGate, after 0 of 1 nodes. What is finished is kept. Rules: rows, leak."
+    )
+    assert (told["nodes"], told["rules"]) == (["DataGate"], ["rows", "leak"])
+    assert "secret" not in json.dumps(told)
 
 
 def test_a_webhook_gets_no_mention_or_link_that_the_data_holds_and_a_command_the_text_as_it_is(hook, capfd):
