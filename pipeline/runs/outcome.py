@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast, get_type_hints
 
+from slipway.components.ingest.spans import at_span, span_kind
 from slipway.components.typed_json import fits
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.graph import Graph
@@ -34,7 +35,7 @@ def complete_outcome(record: RunRecord) -> None:
             record.metrics = _metrics_of(evaluation)
     for _, model_run in record.outputs_of("ModelRun"):
         record.training = _training_in(Path(model_run["uri"]))
-    for _, pushed in record.outputs_of("PushedModel"):
+    for node, pushed in record.outputs_of("PushedModel"):
         properties = pushed["properties"]
         if properties.get("pushed") == 1:
             path = pushed_to(pushed)
@@ -45,6 +46,8 @@ def complete_outcome(record: RunRecord) -> None:
             live = live_beside(path)
             if live not in ("", Path(path).name):
                 record.pushed["live"] = live
+            if node.state == "complete" and (over := _later_span_before(path)):
+                record.pushed["over"] = over
 
 
 def _forget_outcome(record: RunRecord) -> None:
@@ -117,6 +120,31 @@ def live_beside(path: str) -> str:
     except OSError:  # a share that is gone must not keep a run from being closed
         return ""
     return str(numbers[-1]) if numbers else ""
+
+
+def _later_span_before(path: str) -> str:
+    """Return the version before a pushed one, and its span, if that is later; "" if not, or not known.
+
+    Args:
+        path: of the pushed version; if it is not on this disk, or cannot be read, nothing is known.
+    """
+    if "://" in path:
+        return ""
+    from slipway.components.pusher.version_store import version_store_at  # as above
+
+    try:
+        store = version_store_at(str(Path(path).parent))
+        versions = [number for number in store.numbers() if number <= int(Path(path).name)][-2:]
+        manifests = [store.manifest(version) for version in versions]
+        data = [manifest.provenance.get("data", {}) if manifest else {} for manifest in manifests]
+        spans = [int(each["span"]) for each in data]
+    except (OSError, ValueError, KeyError):
+        return ""
+    if len(spans) < 2 or spans[0] <= spans[1]:
+        return ""
+    form = "{YYYY}-{MM}-{DD}" if span_kind([data[1].get("source", "")]) == "date" else "{SPAN}"
+    then, own = (at_span(form, span) for span in spans)
+    return f"version {versions[0]}, whose span {then} is later than its {own}"
 
 
 def read_verdict(record: RunRecord) -> Verdict:

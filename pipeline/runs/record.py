@@ -130,11 +130,17 @@ class Failure(TypedDict):
 
 
 class Pushed(TypedDict):
-    """A pushed version; `live` is the version that was served instead when the run ended."""
+    """A pushed version.
+
+    Attributes:
+        live: the version that was served instead when the run ended.
+        over: the version before it, in words, if that was trained on a later span.
+    """
 
     version: str
     path: str
     live: NotRequired[str]
+    over: NotRequired[str]
 
 
 class Rollback(TypedDict):

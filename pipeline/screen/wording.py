@@ -159,6 +159,8 @@ def _pushed_line(record: RunRecord, pushed: Pushed) -> str:
     notes = [node.why for node in pushers[:1]]
     if "live" in pushed:
         notes.append(f"version {pushed['live']} is live")
+    if "over" in pushed:
+        notes.append(f"over {pushed['over']}")
     return f"{line} ({'; '.join(notes)})" if notes else line
 
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from slipway.components.pusher.manifest import Manifest
 from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops, read_verdict
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
 from slipway.pipeline.screen.verdict_table import verdict_lines
@@ -101,6 +102,28 @@ def test_version_that_is_served_instead_of_the_pushed_one_is_named(tmp_path):
     )
     assert older.pushed == {"version": "17", "path": str(tmp_path / "17"), "live": "18"}
     assert "live" not in newest.pushed
+
+
+@pytest.mark.parametrize(
+    ("source", "before", "own", "told"),
+    [
+        ("d/{YYYY}-{MM}-{DD}/*.csv", "20755", "20740", "whose span 2026-10-29 is later than its 2026-10-14"),
+        ("d/{SPAN}/*.csv", "12", "9", "whose span 12 is later than its 9"),
+        ("d/{SPAN}/*.csv", "9", "12", None),
+        ("d/{SPAN}/*.csv", "12", "12", None),
+        ("d/*.csv", None, None, None),
+    ],
+)
+def test_data_of_an_earlier_span_than_the_version_before_is_told(tmp_path, source, before, own, told):
+    for version, span in (("16", "99"), ("17", before), ("18", own)):
+        data = {"source": source} | ({"span": span} if span else {})
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "saved_model.pb").write_bytes(b"")
+        (tmp_path / version / "manifest.json").write_bytes(Manifest({}, {"data": data}).to_bytes())
+    node = pusher(pushed=1, pushed_destination=str(tmp_path / "18"))
+    assert outcome(node).pushed.get("over") == (told and f"version 17, {told}")
+    node.state = "cached"
+    assert "over" not in outcome(node).pushed
 
 
 def test_folder_of_versions_that_cannot_be_read_does_not_keep_a_run_from_its_outcome():

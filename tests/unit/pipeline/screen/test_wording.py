@@ -81,6 +81,12 @@ def test_cached_push_after_a_rollback_is_reported_with_the_version_that_is_live(
     assert text(run).splitlines()[0] == "Pushed: taxi version 17 -> /srv/17 (version 18 is live)"
 
 
+def test_push_over_a_version_of_later_data_is_told():
+    run = record(pushed={"version": "18", "path": "/srv/18", "over": "version 17, whose span 12 is later"})
+    first = text(run).splitlines()[0]
+    assert first == "Pushed: taxi version 18 -> /srv/18 (over version 17, whose span 12 is later)"
+
+
 def test_cached_push_is_told_from_a_new_one_by_the_run_that_it_comes_from():
     run = record(pushed={"version": "17", "path": "/srv/17"})
     outputs = {"pushed_model": [{"uri": "x", "type": "PushedModel", "properties": {}}]}
