@@ -21,6 +21,7 @@ from slipway.pipeline.engine.run_end import Ending, Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.errors import InUseError
+from slipway.pipeline.exit_codes import FAILED
 from slipway.pipeline.plan.make_plan import (
     Plan,
     graph_key,
@@ -83,15 +84,19 @@ def execute(
     with contextlib.nullcontext() if beside else at_work(request.output, request.workload, run_id=run_id):
         if resumed:
             _require_as_read(resumed, history)
-        record = (
-            _continued(resumed, request)
-            if resumed
-            else history.new_run(request.workload, request.recorded, run_id=run_id)
-        )
-        record.overrides = dict(request.overrides)
-        if request.ir is not None:
-            (record.folder / IR_NAME).write_bytes(request.ir)
-        history.save(record)
+        try:
+            record = (
+                _continued(resumed, request)
+                if resumed
+                else history.new_run(request.workload, request.recorded, run_id=run_id)
+            )
+            record.overrides = dict(request.overrides)
+            if request.ir is not None:
+                (record.folder / IR_NAME).write_bytes(request.ir)
+            history.save(record)
+        except OSError:
+            _tell_that_none_began(request, run_id, listeners)
+            raise
         display.begins(record)
         journal = Journal(record, history, began)
         with closed_at_end(journal, display, listeners) as end:
@@ -101,6 +106,14 @@ def execute(
                 if beside:
                     beside.end(record.run_id)
     return record
+
+
+def _tell_that_none_began(request: Request, run_id: str, listeners: Sequence[Listener]) -> None:
+    """Call the listeners for a run that could not be recorded: a full disk keeps no notification back."""
+    record = RunRecord(run_id, request.workload, target=request.recorded, output=request.output)
+    record.state, record.exit_code = "failed", FAILED
+    for listener in listeners:
+        listener(record)
 
 
 def _run(

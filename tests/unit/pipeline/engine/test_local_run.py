@@ -92,6 +92,23 @@ def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp
     assert f"resume {run.run_id}" in told.value.hint
 
 
+@pytest.mark.parametrize("step", ["new_run", "save"])
+def test_a_disk_that_is_full_before_a_run_is_recorded_keeps_no_notification_back(
+    project, tmp_path, monkeypatch, step
+):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "run.json")
+    monkeypatch.setattr(History, step, Mock(side_effect=full))
+    request = workload_request(
+        WorkloadChoice(project / "workloads/taxi/workload.yaml"), output=tmp_path / "output", beam_args=()
+    )
+    told = Mock()
+    with pytest.raises(OSError, match="No space left on device"):
+        local_run.execute(request, display=Mock(), listeners=[told])
+
+    [[record]] = [call.args for call in told.mock_calls]
+    assert (record.workload, record.state, record.exit_code) == ("taxi", "failed", 1)
+
+
 def test_an_interrupt_ends_a_run_side_by_side_even_if_all_is_cached(project, tmp_path, monkeypatch):
     monkeypatch.setattr(local_run, "is_all_known", lambda *_: True)
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
