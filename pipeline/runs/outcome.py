@@ -135,8 +135,8 @@ def _later_span_before(path: str) -> str:
     try:
         store = version_store_at(str(Path(path).parent))
         versions = [number for number in store.numbers() if number <= int(Path(path).name)][-2:]
-        manifests = [store.manifest(version) for version in versions]
-        data = [manifest.provenance.get("data", {}) if manifest else {} for manifest in manifests]
+        manifests = [manifest for version in versions if (manifest := store.manifest(version))]
+        data = [manifest.provenance["data"] for manifest in manifests]
         spans = [int(each["span"]) for each in data]
     except (OSError, ValueError, KeyError):
         return ""
