@@ -10,7 +10,7 @@ from typing import Any
 from slipway.components.finite_json import finite
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.time_limit import LateError, within
-from slipway.pipeline.runs.outcome import read_stops, read_verdict
+from slipway.pipeline.runs.outcome import nodes_in_the_way, read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
 
@@ -68,7 +68,7 @@ def message(record: RunRecord) -> dict[str, object]:
         "run_id": record.run_id,
         "state": record.state,
         "exit_code": record.exit_code,
-        "nodes": [node.id for node in record.nodes if node.state == "failed"],
+        "nodes": nodes_in_the_way(record),
         "rules": rules,
         "wall_s": record.wall_s,
         "metrics": finite(record.metrics),

@@ -87,6 +87,17 @@ def _complete_blessing(record: RunRecord) -> None:
     ]
 
 
+def nodes_in_the_way(record: RunRecord) -> list[str]:
+    """Return the nodes that failed, stopped the run as gates, or did not bless the model, in their order."""
+    refused = {
+        node.id
+        for type_name in _BLESSINGS
+        for node, blessing in record.outputs_of(type_name)
+        if blessing["properties"].get("blessed", 1) != 1
+    }
+    return [node.id for node in record.nodes if node.state == "failed" or node.id in refused]
+
+
 def _metrics_of(evaluation: Artifact) -> dict[str, float]:
     """Return the metrics of all rows that our Evaluator stores with its output; empty for others."""
     try:

@@ -6,7 +6,13 @@ import math
 import pytest
 
 from slipway.components.pusher.manifest import Manifest
-from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops, read_verdict
+from slipway.pipeline.runs.outcome import (
+    complete_outcome,
+    exit_code,
+    nodes_in_the_way,
+    read_stops,
+    read_verdict,
+)
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
 from slipway.pipeline.screen.verdict_table import verdict_lines
 from slipway.pipeline.screen.wording import summary, training_lines
@@ -41,6 +47,12 @@ def test_blessing_comes_with_metrics_and_reasons(tmp_path):
     assert record.blessed is True
     assert record.metrics == {"auc": 0.95}
     assert record.blessing_reasons == ["auc 0.95, meets at least 0.94"]
+
+
+@pytest.mark.parametrize(("blessed", "told"), [(True, ["Pusher"]), (False, ["ModelGate", "Pusher"])])
+def test_nodes_in_the_way_are_those_that_failed_and_gates_that_did_not_bless(tmp_path, blessed, told):
+    record = outcome(gate(tmp_path, blessed=blessed), NodeRecord("Pusher", state="failed"))
+    assert nodes_in_the_way(record) == told
 
 
 def test_training_tells_its_verdict(tmp_path):
