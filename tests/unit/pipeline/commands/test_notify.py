@@ -74,7 +74,7 @@ def test_a_webhook_gets_the_outcome(hook):
 
 def test_it_says_which_rules_of_which_gate_stopped_the_run_and_nothing_of_what_they_found(tmp_path):
     record = _record(state="stopped")
-    record.target = record.target.with_output(tmp_path)
+    record.output = tmp_path
     record.nodes = [NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "3 findings"})]
     found = {"what": "secret", "rows": [{"value": "secret"}]}
     rules = [{"rule": "rows"}, {"rule": "leak"}, {"rule": "rows"}, {"rule": "drift", "stops": False}, {}]
