@@ -137,11 +137,14 @@ def fingerprint_nodes(
 def found_key(outputs: Outputs) -> str:
     """Return a digest of a resolver's result: equal if it found the same artifacts in the same order.
 
+    Two artifacts may lie at one place: what is imported from there again, or a table that is written anew.
+
     Args:
-        outputs: output key -> artifacts, each with its `uri`; empty if it found nothing.
+        outputs: output key -> artifacts, each with its `uri`, and its `id` if the metadata store knows it;
+            empty if it found nothing.
     """
-    uris = {key: [artifact["uri"] for artifact in found] for key, found in outputs.items()}
-    return hashlib.sha256(canonical_json(uris).encode()).hexdigest()
+    found = {key: [[each["uri"], each.get("id")] for each in given] for key, given in outputs.items()}
+    return hashlib.sha256(canonical_json(found).encode()).hexdigest()
 
 
 def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> dict[str, Fingerprint]:

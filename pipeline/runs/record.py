@@ -30,12 +30,14 @@ WHY = "why it is right"
 class Artifact(TypedDict):
     """An output of a node: its URI, its TFX type, and its custom properties.
 
-    `copy_of` is where it lies if `uri` is a folder with copies of its reports only.
+    `id` is its number in the metadata store, of an artifact that was recorded there. `copy_of` is where it
+    lies if `uri` is a folder with copies of its reports only.
     """
 
     uri: str
     type: str
     properties: dict[str, Any]
+    id: NotRequired[int]
     copy_of: NotRequired[str]
 
 

@@ -43,7 +43,7 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> NodeOutputs | F
 
     Returns:
         `{"state": "complete" | "skipped", "execution_id", "outputs": {key: [artifact, ...]}}`; an artifact
-        is `{"uri", "type", "properties"}`. Skipped means that a condition of the pipeline was not met. A
+        is `{"id", "uri", "type", "properties"}`. Skipped means that a condition was not met. A
         resolver that found nothing is complete, without an execution to reuse. If inputs are missing,
         `{"state": "failed", "lacks_inputs": True, "message", "hint", "where"}`.
 
@@ -239,6 +239,7 @@ def _result(store: mlmd.MetadataStore, execution_id: int) -> NodeOutputs:
         artifact = artifacts[event.artifact_id]
         outputs.setdefault(key, []).append(
             {
+                "id": artifact.id,
                 "uri": artifact.uri,
                 "type": artifact.type,
                 "properties": {

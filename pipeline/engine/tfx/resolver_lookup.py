@@ -86,9 +86,11 @@ def _found(compiled: Compiled, node: Node) -> _Found | None:
 def _key(found: _Found | None) -> str | None:
     if found is None:
         return None
-    return found_key(
-        {key: [Artifact(uri=one.uri, type="", properties={}) for one in each] for key, each in found.items()}
-    )
+    known = {
+        key: [Artifact(uri=one.uri, type="", properties={}, id=one.id) for one in each]
+        for key, each in found.items()
+    }
+    return found_key(known)
 
 
 def _looked_at(compiled: Compiled, node: Node) -> tuple[str, ...]:

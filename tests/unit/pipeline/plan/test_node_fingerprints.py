@@ -167,7 +167,8 @@ def test_resolver_that_found_something_else_changes_itself_and_what_follows(proj
         )
         return fingerprints(graph, roots=(project,), memo=None, baseline="none")
 
-    one, two = (found_key({"examples": [{"uri": uri}]}) for uri in ("a", "b"))
+    one, two = (found_key({"examples": [{"uri": uri, "id": 1}]}) for uri in ("a", "b"))
+    assert found_key({"examples": [{"uri": "a", "id": 2}]}) not in (one, two), "made anew at the same place"
     assert with_found(prints(one), "Latest", two) == prints(two)
     assert prints(one)["Ingest"] == prints(two)["Ingest"]
     assert prints(one)["Pusher"] != prints(two)["Pusher"]
