@@ -1,15 +1,16 @@
 """Finds the source files that a user function needs without running them, their digests, and their imports.
 
-The source is only read, so what is known at run time alone stays unseen: non-Python files that the code
-opens, modules named by computed strings, plug-ins found by scanning folders, and installed packages. Those
-that the files import are in the `stack:` parts of the fingerprint, with their versions.
+The source is only read, so what is known at run time alone stays unseen: files and modules of whose name the
+source holds no part, plug-ins found by scanning folders, and installed packages. Those that the files import
+are in the `stack:` parts of the fingerprint, with their versions.
 """
 
 import ast
 import hashlib
+import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -23,6 +24,9 @@ _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 _OWN = "slipway."
 _MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
+# How a module's name begins that is put together at run time; `?` marks it among the names.
+_BEGINNING = re.compile(r"(\.*)((?:[^\W\d]\w*\.)*\w*)")
+_FILE_NAME = re.compile(rb"""["']([^"'\n]{0,250}\.\w{1,15})["']""")
 
 
 def source_closure(
@@ -32,7 +36,8 @@ def source_closure(
 
     Follows absolute and relative imports wherever they are (in functions, in `try`, under `TYPE_CHECKING`),
     the `__init__.py` of every package on the way, and, in a module that mentions `import_module` or
-    `__import__`, every string that names a module under `root`. In doubt a file is counted: an unnecessary
+    `__import__`, every string that names a module under `root`, and every module there whose name begins as
+    one that is put together (`f"models.{name}"`). In doubt a file is counted: an unnecessary
     rerun is acceptable, a missing one is not. The whole content counts, including comments; times and
     permissions do not.
 
@@ -66,10 +71,13 @@ class Closure(NamedTuple):
         digests: see `source_closure`.
         elsewhere: the dotted names that are given, or imported by a module other than Slipway's own, and that
             lead to none of the modules (they are of installed packages, or of Python) or to Slipway's own.
+        files: the absolute paths of readable files that a text in such a module names, from where it lies or
+            from a folder that is imported from. Whether it reads them is unknown.
     """
 
     digests: dict[str, str]
     elsewhere: frozenset[str]
+    files: frozenset[str]
 
 
 def closure(dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] = ()) -> Closure:
@@ -82,11 +90,14 @@ def closure(dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] 
     here: set[str] = set()
     pending = [path.replace(":", ".") for path in dotted_paths]
     named = set(pending)
+    files: set[str] = set()
     while pending:
         dotted = pending.pop()
         if dotted in seen:
             continue
         seen.add(dotted)
+        if dotted.endswith("?"):
+            pending.extend(name for each in finders for name in each.beginning_with(dotted[:-1]))
         for finder, module in ((each, m) for each in finders for m in each.modules_on_the_way_to(dotted)):
             here.add(dotted)
             file = f"{finder.root}/{module.file}".removeprefix(top)
@@ -94,13 +105,26 @@ def closure(dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] 
                 digests[file], imports[file] = _read(finder.root, module.file)
                 references = list(_absolute(imports[file].references, module))
                 pending.extend(references)
-                named.update(() if module.name.startswith(_OWN) else references)
+                if not module.name.startswith(_OWN):
+                    named.update(each for each in references if not each.endswith("?"))
+                    beside = f"{finder.root}/{module.file}".rpartition("/")[0]
+                    starts = {beside, *(each.root for each in finders)}
+                    files.update(_readable(imports[file].files, starts))
             if dotted == f"{module.name}.*":  # `from package import *` imports what its __all__ names
                 pending.extend(f"{module.name}.{name}" for name in imports[file].exported)
     return Closure(
         dict(sorted(digests.items())),
         frozenset(name for name in named if name not in here or name.startswith(_OWN)),
+        frozenset(files),
     )
+
+
+def _readable(names: Collection[str], starts: Iterable[str]) -> Iterator[str]:
+    """Yield the absolute paths of the files of those names that there are, from where each may start."""
+    for start, name in itertools.product(starts, names):
+        path = os.path.abspath(os.path.join(start, name))  # noqa: PTH100, PTH118  (as for parameters)
+        if os.path.isfile(path) and os.access(path, os.R_OK):  # noqa: PTH113
+            yield path
 
 
 class _Module(NamedTuple):
@@ -112,10 +136,11 @@ class _Module(NamedTuple):
 
 
 class _Imports(NamedTuple):
-    """The imports of a source text: (leading dots, dotted name) pairs, and the strings of `__all__`."""
+    """The imports of a source text, (leading dots, dotted name) pairs, strings of `__all__`, and files."""
 
     references: frozenset[tuple[int, str]]
     exported: frozenset[str]
+    files: frozenset[str] = frozenset()
 
 
 # Keyed by content, so it can never be stale; a few hundred bytes for each version of a file.
@@ -159,7 +184,10 @@ def _imports_of(source: bytes) -> _Imports:
         for text in filter(_MODULE_NAME.fullmatch, _strings(tree)):
             name = text.lstrip(".")
             references.add((len(text) - len(name), name))
-    return _Imports(frozenset(references), frozenset(exported))
+        for found in filter(None, map(_BEGINNING.fullmatch, _beginnings(tree))):
+            references.add((len(found[1]), f"{found[2]}?"))
+    files = {os.fsdecode(name) for name in _FILE_NAME.findall(source)}
+    return _Imports(frozenset(references), frozenset(exported), frozenset(files))
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -181,6 +209,18 @@ def _strings(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def _beginnings(tree: ast.Module) -> Iterator[str]:
+    """Yield the text before the first value in every text that is put together."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.JoinedStr(values=[ast.Constant(value=str(text)), *_])
+                | ast.BinOp(left=ast.Constant(value=str(text)))
+                | ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text))))
+            ):
+                yield re.split("[{%]", text, maxsplit=1)[0]
 
 
 def _absolute(references: Iterable[tuple[int, str]], module: _Module) -> Iterator[str]:
@@ -234,6 +274,14 @@ class _Finder:
                 yield _Module(".".join(parts[:depth]), file, is_package)
             if not is_package:
                 return
+
+    def beginning_with(self, dotted: str) -> Iterator[str]:
+        """Yield the dotted names of the modules that begin with a text: `models.`, or `models.small`."""
+        package, dot, start = dotted.rpartition(".")
+        folder = Path(self.root, *package.split("."))
+        for name in os.listdir(folder) if (dot or start) and folder.is_dir() else ():  # noqa: PTH208
+            if name.startswith(start):
+                yield f"{package}{dot}{name.partition('.')[0]}"
 
     def _file_of(self, path: str) -> tuple[str, bool] | None:
         """Return (file, is a package) of the module at `path`; the file is "" without `__init__`."""

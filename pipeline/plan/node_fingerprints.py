@@ -72,6 +72,7 @@ def own_parts(
     roots: Sequence[Path],
     memo: Path | None,
     variables: Mapping[str, str] = MappingProxyType({}),
+    store: Path | None = None,
 ) -> dict[str, str]:
     """Return a node's own dependencies, without those upstream or outside, by kind and name.
 
@@ -81,11 +82,12 @@ def own_parts(
         memo: the file that remembers digests of data files; see
             `slipway.pipeline.fingerprint.data_digests`.
         variables: environment variables that its process is started with, and that its result depends on.
+        store: the file of the metadata store, which every run changes: that its code names it does not count.
     """
     params = _with_commit(node.params)
     parts = {f"param:{_shown(name)}": value for name, value in params.items()}
     parts[f"param:{COMPONENT}"] = f'"{node.type}"'
-    code = _code(node, roots, memo)
+    code = _code(node, roots, memo, store)
     parts |= {f"code:{path}": digest for path, digest in code.digests.items()}
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
     modules = _modules_elsewhere(code.elsewhere)
@@ -294,19 +296,20 @@ def _shown(name: str) -> str:
     return name.replace("ingest.", "data.", 1) if name.startswith("ingest.") else name
 
 
-def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> Closure:
+def _code(node: Node, roots: Sequence[Path], memo: Path | None, store: Path | None) -> Closure:
     # In a workload, paths may also start at the project's folder.
     named = (Path.cwd() / text for text in node.code if text.endswith(".py"))
     of_project = (roots[0] / text for text in node.code if text.endswith(".py"))
     modules = [path for path in dict.fromkeys((*named, *of_project)) if os.path.isfile(path)]  # noqa: PTH113  (False for a long text)
     files = [path for path in map(Path, node.files) if path.is_file()]
-    found = data_digests([*modules, *files], base=roots[0], memo=memo)
     dotted = [text for text in node.code if not text.endswith(".py")]
     # A module named by its file imports from its own folder.
     further = dict.fromkeys((*roots[1:], *(module.parent for module in modules)))
     dotted += [module.stem for module in modules]
     # Files in the first root, the project, are named by their relative path; others by their absolute path.
     needed = closure(dotted, root=roots[0], further=further)
+    files += [path for path in map(Path, needed.files) if path != store]
+    found = data_digests([*modules, *files], base=roots[0], memo=memo)
     return needed._replace(digests=found | needed.digests)
 
 

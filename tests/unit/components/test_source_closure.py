@@ -10,7 +10,7 @@ import pytest
 from counted import lines_run
 
 from slipway.components.errors import ComponentError
-from slipway.components.source_closure import source_closure
+from slipway.components.source_closure import closure, source_closure
 
 
 @pytest.fixture
@@ -130,6 +130,47 @@ def test_all_of_a_package_alone_imports_nothing(repo):
 def test_strings_count_only_beside_an_import_by_name(repo):
     root = repo({"main.py": "NAME = 'lib'", "lib.py": ""})
     assert files_of(root, "main") == ["main.py"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "import_module(f'kinds.small_{size}')",
+        "import_module('kinds.small_' + size)",
+        "import_module('kinds.small_%s' % size)",
+        "import_module('kinds.small_{}'.format(size))",
+        "import_module(f'.small_{size}', 'kinds')",
+    ],
+)
+def test_modules_count_whose_names_begin_as_one_that_is_put_together(repo, call):
+    root = repo(
+        {
+            "kinds/__init__.py": f"from importlib import import_module\nload = lambda size: {call}",
+            "kinds/small_a.py": "",
+            "kinds/small_b/__init__.py": "import other",
+            "kinds/large.py": "",
+            "other.py": "",
+        }
+    )
+    expected = ["kinds/__init__.py", "kinds/small_a.py", "kinds/small_b/__init__.py", "other.py"]
+    assert files_of(root, "kinds.load") == expected
+
+
+def test_files_that_code_names_count_beside_it_or_where_imports_start(repo, tmp_path_factory):
+    far = tmp_path_factory.mktemp("far") / "words.txt"
+    far.touch()
+    root = repo(
+        {
+            "app/__init__.py": f"open('{far}')",
+            "app/main.py": "HERE / 'beside.json', open(\"conf/top.yaml\"), 'gone.json', 'app', 'app.'",
+            "app/beside.json": "",
+            "conf/top.yaml": "",
+            "conf/other.yaml": "",
+        }
+    )
+    found = closure(["app.main"], root=root)
+    assert found.files == {f"{root}/app/beside.json", f"{root}/conf/top.yaml", str(far)}
+    assert list(found.digests) == ["app/__init__.py", "app/main.py"]
 
 
 def test_folder_without_init_is_a_package_too(repo):

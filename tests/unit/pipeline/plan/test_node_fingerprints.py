@@ -174,6 +174,22 @@ def test_resolver_that_found_something_else_changes_itself_and_what_follows(proj
     assert prints(one)["Pusher"] != prints(two)["Pusher"]
 
 
+def test_file_that_code_reads_counts_where_the_code_names_it_and_the_metadata_store_does_not(project):
+    (project / "work" / "features.py").write_text("HERE / 'scale.json', 'store.db'")
+    scale, store = project / "work" / "scale.json", project / "store.db"
+    node = Node("Transform", "Transform", (), code=("work.features.scale",))
+
+    def parts(text):
+        scale.write_text(text)
+        store.write_text(text)
+        return own_parts(node, roots=[project], memo=None, store=store)
+
+    one, two = parts("1"), parts("2")
+    assert one.items() ^ two.items() == {
+        ("code:work/scale.json", parts_["code:work/scale.json"]) for parts_ in (one, two)
+    }
+
+
 def test_installed_slipway_counts_by_what_its_installer_noted(monkeypatch):
     monkeypatch.setattr(node_fingerprints, "installed_version", lambda: {"slipway": "0.1.0 (aa)"})
     assert node_fingerprints.stack_versions.__wrapped__()["slipway"] == "0.1.0 (aa)"
