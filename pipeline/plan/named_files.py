@@ -32,7 +32,8 @@ def named_files(
 
     Every text that is the path of a file counts, whether meant as a path or not; relative paths start at
     the working directory and at `folders`. A folder counts if the text is a parameter's whole value or has a
-    slash; hidden files and folders in it match no pattern. Python files are code, and are left out.
+    slash; hidden files and folders in it match no pattern. A text that is itself a glob pattern counts if it
+    has a slash, unless it may match what is written. Python files are code, and are left out.
 
     Args:
         values: the parameters by name, with JSON texts parsed.
@@ -56,6 +57,8 @@ def named_files(
                 continue
             elif os.path.isdir(path) and not _holds(path, own):  # noqa: PTH112
                 patterns.add(f"{glob.escape(str(path))}/**/*")
+            elif "/" in text and glob.has_magic(text) and not (_is_wide(path) and _holds(_base(path), own)):
+                patterns.add(str(path))
     return sorted(files), sorted(patterns)
 
 
@@ -104,6 +107,16 @@ def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for item in value:
             yield from _named_texts(key, item)
+
+
+def _base(pattern: Path) -> Path:
+    """Return the folder in which a pattern's files are looked for."""
+    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+
+
+def _is_wide(pattern: Path) -> bool:
+    """Return True if a pattern matches all files, or files at any depth."""
+    return pattern.name == "*" or "**" in pattern.parts
 
 
 def _holds(folder: Path, own: Sequence[Path]) -> bool:

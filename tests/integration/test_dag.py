@@ -291,6 +291,27 @@ def test_extra_flags_of_an_executor_count(kind):
     assert len({tuple(node(*flags).items()) for flags in ((), ("--rate=1",), ("--rate=2",))}) == 3
 
 
+def test_beam_options_of_the_users_own_count_and_how_it_runs_does_not():
+    from tfx import v1 as tfx
+    from tfx.dsl.compiler import compiler
+    from tfx.orchestration.local import runner_utils
+
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+
+    def params(*args):
+        gen = tfx.components.CsvExampleGen(input_base="/data")
+        pipeline = tfx.dsl.Pipeline("p", "/p", components=[gen], beam_pipeline_args=list(args))
+        ir = compiler.Compiler().compile(pipeline)
+        fill_parameters(ir, run_id="r", values={})
+        deployment = runner_utils.extract_local_deployment_config(ir)
+        return read_graph(ir, deployment, store="", written=(), packed={})["CsvExampleGen"].params
+
+    assert params("--direct_num_workers=2", "--runner", "DirectRunner") == params()
+    asked = params("--share=0.1", "--direct_num_workers=many", "--words", "a b")
+    assert asked == {**params(), "beam_options": '["--share=0.1","--words","a b"]'}
+
+
 def test_what_an_example_gen_reads_where_another_node_says_is_never_reused():
     from tfx import v1 as tfx
     from tfx.dsl.compiler import compiler

@@ -28,6 +28,7 @@ from slipway.pipeline.plan.named_files import (
 )
 from slipway.pipeline.plan.placeholders import unforeseen
 from slipway.pipeline.runs.graph import COMPONENT, CONDITION, Graph, Node
+from slipway.pipeline.wiring.beam_options import unknown_options
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
 
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
@@ -45,6 +46,8 @@ _LOCAL_DOCKER = "local_docker"
 _CONTAINER = "container"
 # Name among the settings for the flags that an executor's specification gives it.
 _EXTRA_FLAGS = "extra_flags"
+# Name among the settings for the Beam options that only the user's own code reads.
+_BEAM_OPTIONS = "beam_options"
 # Output types of the gates that other nodes wait for.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
@@ -113,7 +116,7 @@ def _node(
 
 
 def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], executor: Any) -> dict[str, str]:
-    """Return the node's parameters, condition, container, extra flags, and properties of imports, flattened.
+    """Return the node's parameters, condition, container, flags, options and given properties, flattened.
 
     Args:
         values: the parameters by name.
@@ -130,6 +133,8 @@ def _settings(node: pipeline_pb2.PipelineNode, values: Mapping[str, object], exe
         own[_CONTAINER] = json_format.MessageToDict(executor)
     if flags := list(getattr(_python_spec(executor), _EXTRA_FLAGS, ())):
         own[_EXTRA_FLAGS] = flags
+    if options := unknown_options(getattr(executor, "beam_pipeline_args", ())):
+        own[_BEAM_OPTIONS] = options
     taken = {*own, CONDITION, COMPONENT, _CONTAINER}
     # A parameter of one's own may have any name.
     apart = {f"parameter {name}" if name in taken else name: value for name, value in values.items()}

@@ -40,6 +40,19 @@ def test_folder_counts_with_all_in_it(folder, how):
     assert named({"data_dir": how.format(folder)}) == ([], [f"{folder}/words/**/*"])
 
 
+@pytest.mark.parametrize("how", ["{}/words/*.txt", "words/*.txt", "./words/**/e?.txt", "./*/en.txt"])
+def test_pattern_counts_with_all_that_it_matches(folder, how):
+    (folder / "words/en.md").touch()
+    files, patterns = named({"data": how.format(folder)})
+    assert files == []
+    assert matching_files(patterns) == [folder / "words/en.txt"]
+
+
+@pytest.mark.parametrize("text", ["*.txt", "./*", "./**/en.txt", "out/**", "a * b"])
+def test_pattern_without_a_slash_or_of_what_the_run_writes_does_not_count(folder, text):
+    assert named({"data": text}, written=[folder / "out" / "artifacts"]) == ([], [])
+
+
 def test_hidden_files_count_only_if_they_are_named_themselves(folder):
     """Other programs write them, such as git and file managers: each would make a training run again."""
     for hidden in ("words/.DS_Store", "words/.git/index", "words/.vocabulary"):
