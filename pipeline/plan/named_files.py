@@ -16,7 +16,9 @@ _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
 _OF_STATISTICS = ("reference_folder", "serving_folder")
 # The folders of these parameters are written, not read.
 _WRITERS = frozenset({"Pusher"})
-_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+# `models.wide.build`, and as entry points are written, `models.wide:build` or `models/wide.py:build`.
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*")
+_IN_FILE = re.compile(r"(.*\.py)(:[A-Za-z_]\w*)?")
 # Parameters that name a module even without a dot: the module of a component's functions, or of a metric.
 _MODULES = frozenset({"module_path", "module"})
 
@@ -87,14 +89,18 @@ def imported_patterns(uri: str) -> list[str]:
 def named_code(values: Mapping[str, object]) -> set[str]:
     """Return the names in parameters that may be code: dotted paths, modules, and paths of Python files.
 
+    A function may follow a colon.
+
     Args:
         values: the parameters by name, with JSON texts parsed.
     """
-    return {
-        text
-        for key, text in _named_texts("", values)
-        if _DOTTED.fullmatch(text) or text.endswith(".py") or (key in _MODULES and text.isidentifier())
-    }
+    found = set()
+    for key, text in _named_texts("", values):
+        if file := _IN_FILE.fullmatch(text):
+            found.add(file[1])
+        elif _DOTTED.fullmatch(text) or (key in _MODULES and text.isidentifier()):
+            found.add(text)
+    return found
 
 
 def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:

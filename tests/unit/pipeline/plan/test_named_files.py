@@ -130,6 +130,21 @@ def test_dotted_paths_and_python_files_are_code():
     assert named_code(values) == {"shop.trainer.run_fn", "/srv/trainer.py"}
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("shop.models:build", "shop.models:build"),
+        ("models:build", "models:build"),
+        ("shop/models.py:build", "shop/models.py"),
+        ("gs://b/models.py", "gs://b/models.py"),
+        ("10:30", None),
+        ("a b:c", None),
+    ],
+)
+def test_function_may_follow_a_colon(text, code):
+    assert named_code({"entry": text}) == ({code} if code else set())
+
+
 def test_module_without_a_dot_is_code_where_the_parameter_says_that_it_is_a_module():
     metrics = [{"class_name": "Share", "module": "shop_metrics"}, {"class_name": "AUC", "module": ""}]
     values = {
