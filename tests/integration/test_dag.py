@@ -291,6 +291,35 @@ def test_extra_flags_of_an_executor_count(kind):
     assert len({tuple(node(*flags).items()) for flags in ((), ("--rate=1",), ("--rate=2",))}) == 3
 
 
+def test_resolver_waits_for_what_makes_artifacts_of_its_type_before_it(tmp_path):
+    from tfx import v1 as tfx
+    from tfx.dsl.compiler import compiler
+    from tfx.orchestration.local import runner_utils
+
+    from slipway.pipeline.engine.tfx.compile import Compiled
+    from slipway.pipeline.engine.tfx.parameters import fill_parameters
+    from slipway.pipeline.engine.tfx.read_graph import read_graph
+    from slipway.pipeline.engine.tfx.resolver_lookup import with_found
+
+    def latest(name):
+        channel = tfx.dsl.Channel(type=tfx.types.standard_artifacts.Examples)
+        strategy = tfx.dsl.experimental.LatestArtifactStrategy
+        return tfx.dsl.Resolver(strategy_class=strategy, examples=channel).with_id(name)
+
+    gen = tfx.components.CsvExampleGen(input_base="/data")
+    schema = tfx.components.ImportSchemaGen(schema_file="/schema.pbtxt")
+    pipeline = tfx.dsl.Pipeline("p", "/p", components=[gen, schema, latest("window"), latest("Before")])
+    ir = compiler.Compiler().compile(pipeline)
+    fill_parameters(ir, run_id="r", values={})
+    deployment = runner_utils.extract_local_deployment_config(ir)
+    graph = read_graph(ir, deployment, store=str(tmp_path / "none.db"), written=(), packed={})
+    found = with_found(Compiled(ir=ir, deployment=deployment, graph=graph), runs=None).graph
+    # TFX's local runner runs nodes that nothing orders by their ids.
+    assert found.ids == ("Before", "CsvExampleGen", "ImportSchemaGen", "window")
+    assert found["window"].upstream == found["window"].optional == ("CsvExampleGen",)
+    assert found["Before"].upstream == ()
+
+
 def test_beam_options_of_the_users_own_count_and_how_it_runs_does_not():
     from tfx import v1 as tfx
     from tfx.dsl.compiler import compiler

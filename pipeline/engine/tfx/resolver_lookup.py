@@ -32,7 +32,8 @@ def with_found(compiled: Compiled, *, runs: Path | None) -> Compiled:
     """Return the pipeline with what each resolver would find in the metadata store now (`Node.found`).
 
     Resolvers whose result is predicted from the records of runs, such as that of the latest blessed model,
-    are left unchanged. Nothing is written; a store that does not exist yet holds nothing.
+    are left unchanged. Nothing is written; a store that does not exist yet holds nothing. A resolver waits
+    for the nodes before it that make what it looks for.
 
     Args:
         runs: the folder of the records; None if the baseline is predicted in any case.
@@ -43,7 +44,17 @@ def with_found(compiled: Compiled, *, runs: Path | None) -> Compiled:
             found = _found(compiled, node)
             if not (node.finds_baseline and runs and _is_recorded(compiled, found, runs)):
                 looks_at = _looked_at(compiled, node)
-                node = replace(node, finds_baseline=False, found=_key(found), looks_at=looks_at)
+                # TFX's local runner runs one node after another: what it runs before is found.
+                ids = compiled.graph.ids
+                awaited = {*looks_at}.intersection(ids[: ids.index(node.id)]).difference(node.upstream)
+                node = replace(
+                    node,
+                    finds_baseline=False,
+                    found=_key(found),
+                    looks_at=looks_at,
+                    upstream=tuple(sorted({*node.upstream, *awaited})),
+                    optional=tuple(sorted({*node.optional, *awaited})),
+                )
         nodes.append(node)
     return replace(compiled, graph=replace(compiled.graph, nodes=tuple(nodes)))
 
