@@ -24,8 +24,8 @@ _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 _OWN = "slipway."
 _MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
-# How a module's name begins that is put together at run time; `?` marks it among the names.
-_BEGINNING = re.compile(r"(\.*)((?:[^\W\d]\w*\.)*\w*)")
+# How a module's name begins that is put together at run time, with its package; `?` marks it among the names.
+_BEGINNING = re.compile(r"(\.+|(?=[^.]+\.))((?:[^\W\d]\w*\.)*\w*)")
 _FILE_NAME = re.compile(rb"""["']([^"'\n]{0,250}\.\w{1,15})["']""")
 
 
@@ -104,12 +104,14 @@ def closure(dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] 
             if file not in digests:
                 digests[file], imports[file] = _read(finder.root, module.file)
                 references = list(_absolute(imports[file].references, module))
-                pending.extend(references)
                 if not module.name.startswith(_OWN):
                     named.update(each for each in references if not each.endswith("?"))
                     beside = f"{finder.root}/{module.file}".rpartition("/")[0]
                     starts = {beside, *(each.root for each in finders)}
                     files.update(_readable(imports[file].files, starts))
+                else:  # in ours, nothing depends on a module that no text names in full
+                    references = [each for each in references if not each.endswith("?")]
+                pending.extend(references)
             if dotted == f"{module.name}.*":  # `from package import *` imports what its __all__ names
                 pending.extend(f"{module.name}.{name}" for name in imports[file].exported)
     return Closure(
@@ -279,7 +281,7 @@ class _Finder:
         """Yield the dotted names of the modules that begin with a text: `models.`, or `models.small`."""
         package, dot, start = dotted.rpartition(".")
         folder = Path(self.root, *package.split("."))
-        for name in os.listdir(folder) if (dot or start) and folder.is_dir() else ():  # noqa: PTH208
+        for name in os.listdir(folder) if folder.is_dir() else ():  # noqa: PTH208
             if name.startswith(start):
                 yield f"{package}{dot}{name.partition('.')[0]}"
 

@@ -139,7 +139,7 @@ def test_strings_count_only_beside_an_import_by_name(repo):
         "import_module('kinds.small_' + size)",
         "import_module('kinds.small_%s' % size)",
         "import_module('kinds.small_{}'.format(size))",
-        "import_module(f'.small_{size}', 'kinds')",
+        "import_module(f'.small_{size}', 'kinds'), 'lar' + size, f'{size}.py'",
     ],
 )
 def test_modules_count_whose_names_begin_as_one_that_is_put_together(repo, call):
@@ -154,6 +154,12 @@ def test_modules_count_whose_names_begin_as_one_that_is_put_together(repo, call)
     )
     expected = ["kinds/__init__.py", "kinds/small_a.py", "kinds/small_b/__init__.py", "other.py"]
     assert files_of(root, "kinds.load") == expected
+
+
+def test_of_slipways_own_modules_those_alone_count_that_are_named_in_full(repo):
+    call = "from importlib import import_module\nload = lambda name: import_module(f'slipway.kinds_{name}')"
+    root = repo({"slipway/__init__.py": "", "slipway/main.py": call, "slipway/kinds_a.py": ""})
+    assert files_of(root, "slipway.main") == ["slipway/__init__.py", "slipway/main.py"]
 
 
 def test_files_that_code_names_count_beside_it_or_where_imports_start(repo, tmp_path_factory):
