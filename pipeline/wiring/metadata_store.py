@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ URL_VARIABLE = "SLIPWAY_METADATA_URL"
 
 # What ends a value in a connection string of PostgreSQL (libpq), or changes it, unless it is quoted.
 _SPECIAL = re.compile(r"[\s'\\]")
+# Of ML Metadata's message where another process, such as a second run, makes the tables just now.
+_MADE_MEANWHILE = "concurrent connection to the empty database"
+_TRIES = 10
 # Time limit for a server to accept a connection, which takes milliseconds in the same network.
 _CONNECT_LIMIT_S = 5.0
 
@@ -191,14 +195,19 @@ def prepare_server(config: Any) -> None:
 
     if kind == "postgresql":
         keep_backslashes()
-    try:
-        ml_metadata.MetadataStore(config, enable_upgrade_migration=False)
-    except Exception as error:
-        said = " ".join(str(error).split())
-        raise UsageError(
-            f"The metadata store {server} cannot be used: {said}.",
-            hint="the database must exist, and the user be allowed to create tables in it",
-        ) from error
+    for remaining in reversed(range(_TRIES)):
+        try:
+            ml_metadata.MetadataStore(config, enable_upgrade_migration=False)
+            break
+        except Exception as error:
+            said = " ".join(str(error).split())
+            if remaining and _MADE_MEANWHILE in said:
+                time.sleep(1.0)
+                continue
+            raise UsageError(
+                f"The metadata store {server} cannot be used: {said}.",
+                hint="the database must exist, and the user be allowed to create tables in it",
+            ) from error
 
 
 def _knock(server: StoreServer) -> None:

@@ -4,11 +4,13 @@ import pytest
 
 from slipway.pipeline.config import MetadataConfig
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring import metadata_store
 from slipway.pipeline.wiring.metadata_store import (
     URL_VARIABLE,
     StoreServer,
     connection_config,
     in_connection_string,
+    prepare_server,
     server_of,
 )
 
@@ -24,6 +26,30 @@ def test_without_settings_there_is_no_server():
 def test_the_workload_names_the_server_and_the_variable_of_its_password():
     server = server_of(CONFIG, {"DB_PASSWORD": "geheim", URL_VARIABLE: "mysql://u@h/d"})
     assert server == StoreServer("postgresql", "localhost", 5432, "mlmd", "slipway", "geheim")
+
+
+@pytest.mark.parametrize("failures", [3, 99])
+def test_a_run_waits_while_another_makes_the_tables(monkeypatch, tmp_path, failures):
+    ml_metadata = pytest.importorskip("ml_metadata")
+    calls, waited = [], []
+
+    def store(config, **_):
+        calls.append(config)
+        if len(calls) <= failures:
+            raise ValueError(
+                "a subset of tables. This may be due to concurrent connection to the empty database."
+            )
+
+    monkeypatch.setattr(ml_metadata, "MetadataStore", store)
+    monkeypatch.setattr(metadata_store.time, "sleep", waited.append)
+    named = MetadataConfig(**{"type": "mysql", "host": "/run/socket", "database": "mlmd", "user": "slipway"})
+    config = connection_config(named, tmp_path)
+    if failures == 3:
+        prepare_server(config)
+    else:
+        with pytest.raises(UsageError, match="cannot be used: a subset of tables"):
+            prepare_server(config)
+    assert len(waited) == min(failures, 9)
 
 
 def test_a_password_that_is_not_set_is_reported_by_its_variable():
