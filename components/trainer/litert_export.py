@@ -71,7 +71,7 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         The content of `exports.json`.
 
     Raises:
-        ComponentError: the model cannot be converted, or its metrics cannot be copied.
+        ComponentError: the model cannot be converted.
     """
     rows = {name: values[:EVAL_LIMIT_ROWS] for name, values in trained.examples.items()}
     labels, weights = trained.labels[:EVAL_LIMIT_ROWS], None
@@ -115,16 +115,14 @@ def _judge(
     """Return a function that computes the model's own loss and metrics from predictions of these rows."""
     [answer] = keras.tree.flatten(model.output)
     given = keras.Input(answer.shape[1:])
-    # In a list or a mapping if the model's is, by whose names a loss and metrics may be given.
-    told = keras.tree.pack_sequence_as(model.output, [keras.layers.Identity(dtype="float32")(given)])
-    same = keras.Model(given, told)
-    try:
-        same.compile_from_config(model.get_compile_config())
-    except Exception as error:  # custom objects may fail in any way
-        raise ComponentError(
-            f"train.exports needs a loss and metrics that Keras can copy: {error}",
-            hint="give custom ones get_config, and register them with keras.saving",
-        ) from error
+    # Named, and in a list or a mapping, as the model's is: a loss and metrics may be given by its name.
+    name = next(iter(getattr(model, "output_names", ())), None)
+    alike = keras.layers.Identity(dtype="float32", name=name)(given)
+    same = keras.Model(given, keras.tree.pack_sequence_as(model.output, [alike]))
+    # What it was compiled with, and no copies: Keras copies only what is registered with it.
+    compiled = model._compile_config.config
+    same.compile(**{key: compiled[key] for key in ("loss", "loss_weights", "metrics", "weighted_metrics")})
+    model.reset_metrics()  # of its training, if it was here
 
     def judge(predictions: npt.NDArray[Any]) -> dict[str, float]:
         found = same.evaluate(
@@ -242,21 +240,22 @@ def _litert_predict(content: bytes) -> Predict:
 
 def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
     try:
-        model = keras.models.clone_model(trained.model)
+        # Without what it was compiled with, of which Keras copies only what is registered with it.
+        plain = keras.Model(trained.model.input, trained.model.output)
+        model = keras.models.clone_model(plain)
     except Exception as error:  # a class of the user's may fail in any way
         raise ComponentError(
             f"train.exports: keras_int8 cannot be written: the model cannot be copied: {_first_line(error)}",
             hint="leave keras_int8 out of train.exports, or give the model class get_config and from_config",
         ) from error
-    model.set_weights(trained.model.get_weights())
+    model.set_weights(plain.get_weights())
     take_inputs_by_name(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about layers that are not quantized
         model.quantize("int8")
     name = "keras_int8.weights.h5"
     with tempfile.TemporaryDirectory(prefix="int8-") as folder:
-        # A new model, because the clone has an optimizer, whose state would take up most of the file.
-        keras.Model(model.input, model.output).save_weights(Path(folder, name))
+        model.save_weights(Path(folder, name))
         return name, Path(folder, name).read_bytes(), _keras_predict(model)
 
 

@@ -193,17 +193,31 @@ def test_rows_count_by_their_weight_and_those_of_weight_0_may_have_any_label(dig
     assert twice["metrics"]["loss"] == pytest.approx(2 * once["metrics"]["loss"], rel=1e-4)
 
 
-def test_model_whose_metrics_cannot_be_copied_is_refused(digits, tmp_path):
-    from dataclasses import replace
-
+@pytest.mark.parametrize("named", [True, False])
+def test_model_is_measured_by_a_loss_and_metrics_that_keras_could_not_copy(named, tmp_path):
     import keras
 
-    from slipway.components.trainer.litert_export import write_exports
+    from slipway.components.trainer.litert_export import Trained, write_exports
 
-    model = keras.models.clone_model(digits.model)
-    model.compile(loss=lambda y, p: keras.ops.mean(p))
-    with pytest.raises(ComponentError, match="needs a loss and metrics that Keras can copy"):
-        write_exports(replace(digits, model=model), ["litert"], str(tmp_path))
+    class Own(keras.optimizers.SGD):
+        pass
+
+    class Far(keras.metrics.Mean):
+        def update_state(self, y, p, sample_weight=None):
+            super().update_state(keras.ops.abs(y - p), sample_weight)
+
+    def loss(y, p):
+        return keras.ops.mean((y - p) ** 2, axis=-1)
+
+    given = keras.Input((1,), name="size")
+    model = keras.Model({"size": given}, keras.layers.Dense(1, name="cost")(given))
+    model.compile(Own(), loss={"cost": loss} if named else loss, metrics=[Far(name="far")])
+    rows, labels = {"size": np.ones((4, 1), "float32")}, np.full((4, 1), 3, "float32")
+    features = {"size": Feature(name="size", dtype="float32")}
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    told = write_exports(some, ["litert", "keras_int8"], str(tmp_path))
+    assert told["metrics"] == pytest.approx(model.evaluate(rows, labels, verbose=0, return_dict=True))
+    assert [each["change"]["far"] for each in told["exports"]] == pytest.approx([0, 0], abs=0.05)
 
 
 @pytest.mark.parametrize("names", [["2019", "Trip Miles", "größe"], ["A", "a", "class"]])
