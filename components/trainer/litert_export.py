@@ -173,7 +173,9 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
     with tempfile.TemporaryDirectory(prefix="litert-") as saved, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about APIs that will move
         signature = tf.function(serve).get_concrete_function(**specs)
-        tf.saved_model.save(module, saved, signatures={SERVING_DEFAULT: signature})
+        # Gradients, such as swish has of its own, refer to what is frozen.
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        tf.saved_model.save(module, saved, signatures={SERVING_DEFAULT: signature}, options=options)
         converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[SERVING_DEFAULT])
         if quantized:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]

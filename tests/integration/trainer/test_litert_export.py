@@ -220,6 +220,21 @@ def test_model_is_measured_by_a_loss_and_metrics_that_keras_could_not_copy(named
     assert [each["change"]["far"] for each in told["exports"]] == pytest.approx([0, 0], abs=0.05)
 
 
+def test_model_with_an_activation_that_has_a_gradient_of_its_own_converts(tmp_path):
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    given = keras.Input((1,), name="size")
+    model = keras.Model({"size": given}, keras.layers.Dense(1, activation="swish")(given))
+    model.compile(loss="mse")
+    rows, labels = {"size": np.ones((4, 1), "float32")}, np.ones((4, 1), "float32")
+    features = {"size": Feature(name="size", dtype="float32")}
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    [found] = write_exports(some, ["litert"], str(tmp_path))["exports"]
+    assert found["change"] == pytest.approx({"loss": 0}, abs=1e-5)
+
+
 @pytest.mark.parametrize("names", [["2019", "Trip Miles", "größe"], ["A", "a", "class"]])
 def test_features_keep_their_names_whatever_stands_in_these(names, tmp_path):
     import keras
