@@ -71,6 +71,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         raise UsageError(
             f"--seeds {asked.seeds}: --set names train.seed as well.", hint="leave one of them out"
         )
+    _check_tuned(configs)
     if asked.prune is not None:
         _check_prune(asked.prune, configs)
     return Sweep(
@@ -321,6 +322,16 @@ def _has_no_better_side(metric: str) -> bool:
 def _bounds(metric: str, config: WorkloadConfig) -> list[str]:
     threshold = config.evaluate.thresholds.get(metric)
     return [bound for bound in BOUNDS if getattr(threshold, bound, None) is not None]
+
+
+def _check_tuned(configs: Sequence[WorkloadConfig]) -> None:
+    for name in sorted({name for config in configs if config.tune for name in config.tune.search}):
+        if len({repr(config.train.hyperparameters.get(name)) for config in configs}) > 1:
+            raise UsageError(
+                f"--set varies train.hyperparameters.{name}, in whose place the Tuner puts what it finds "
+                "(tune.search): the trials would not differ by it.",
+                hint="--set tune=null leaves the Tuner out; or vary what it does not search",
+            )
 
 
 def _check_prune(after: int, configs: Sequence[WorkloadConfig]) -> None:

@@ -18,6 +18,7 @@ from slipway.pipeline.sweep import basis, command
 from slipway.pipeline.sweep.command import Asked, begin, carry_out, resume
 from slipway.pipeline.sweep.record import read_sweep
 
+TUNED = "tune.search.learning_rate={low: 0.1, high: 1}"
 SETS = ("train.batch_size=128,256",)
 # The last two values are allowed one by one, and not together.
 TOGETHER = ("evaluate.thresholds.auc.min=0.1,0.9", "evaluate.thresholds.auc.max=0.95,0.5")
@@ -58,6 +59,12 @@ def test_thresholds_say_which_side_of_a_metric_of_one_s_own_is_better(
     assert found.is_lower_better == is_lower_better
 
 
+def test_a_sweep_varies_what_the_tuner_does_not_search(taxi, tmp_path):
+    varied = "train.hyperparameters.learning_rate=0.1,0.2"
+    assert begin(taxi, tmp_path, Asked(sets=["train.batch_size=128,256", TUNED])).trials == 2
+    assert begin(taxi, tmp_path, Asked(sets=[varied, "tune=null"])).trials == 2
+
+
 def test_a_metric_without_a_better_side_judges_no_trial(taxi, tmp_path):
     sets = (
         *SETS,
@@ -84,6 +91,11 @@ def test_a_metric_without_a_better_side_judges_no_trial(taxi, tmp_path):
             "no trial trains longer than 3 epochs",
         ),
         (Asked(sets=["train.seed=1,2"], seeds=2), UsageError, "--set names train.seed as well"),
+        (
+            Asked(sets=["train.hyperparameters.learning_rate=0.1,0.2", TUNED]),
+            UsageError,
+            "varies train.hyperparameters.learning_rate, in whose place the Tuner puts what it finds",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused(taxi, tmp_path, asked, error, message):
