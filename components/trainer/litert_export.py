@@ -190,7 +190,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
                 hint="leave litert out of train.exports, or replace the layer",
             ) from error
     content = _with_names(content, {each: key for key, each in traced.items() if each != key})
-    return name, content, _litert_predict(content)
+    return name, content, _litert_predict(name, content)
 
 
 def _with_names(content: bytes, names: Mapping[str, str]) -> bytes:
@@ -230,12 +230,18 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def _litert_predict(content: bytes) -> Predict:
+def _litert_predict(name: str, content: bytes) -> Predict:
     def predict(rows: Rows) -> npt.NDArray[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the interpreter, which will move
             run = tf.lite.Interpreter(model_content=content).get_signature_runner(SERVING_DEFAULT)
-        return np.concatenate([run(**batch)["outputs"] for batch in _batches(rows, BATCH_ROWS)])
+        try:
+            return np.concatenate([run(**batch)["outputs"] for batch in _batches(rows, BATCH_ROWS)])
+        except RuntimeError as error:  # as of a division by what int8 takes for 0
+            raise ComponentError(
+                f"train.exports: {name} is written, and cannot answer: {_first_line(error)}",
+                hint="leave its kind out of train.exports, or replace the operation",
+            ) from error
 
     return predict
 

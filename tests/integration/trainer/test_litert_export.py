@@ -235,6 +235,24 @@ def test_model_with_an_activation_that_has_a_gradient_of_its_own_converts(tmp_pa
     assert found["change"] == pytest.approx({"loss": 0}, abs=1e-5)
 
 
+def test_form_that_cannot_answer_is_refused_by_its_name(tmp_path):
+    """LiteRT's division refuses numbers that int8 stores as 0, whatever these stand for."""
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    given = keras.Input((4,), name="size")
+    sums = keras.ops.sum(given, axis=1, keepdims=True)
+    model = keras.Model({"size": given}, keras.layers.Dense(2)(given) / keras.ops.maximum(sums, 1.0))
+    model.compile(loss="mse")
+    rows = {"size": np.linspace(0, 100, 2000, dtype="float32")[:, None].repeat(4, axis=1)}
+    features = {"size": Feature(name="size", dtype="float32", shape=(4,))}
+    labels = np.ones((2000, 2), "float32")
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    with pytest.raises(ComponentError, match=r"model_int8\.tflite is written, and cannot answer: .*div"):
+        write_exports(some, ["litert_int8"], str(tmp_path))
+
+
 @pytest.mark.parametrize("names", [["2019", "Trip Miles", "größe"], ["A", "a", "class"]])
 def test_features_keep_their_names_whatever_stands_in_these(names, tmp_path):
     import keras
