@@ -16,6 +16,7 @@ ANSWER = """
 import json, sys
 from slipway.components.preflight import compile_and_measure as compile_step
 from slipway.components.preflight.question_and_answer import Question
+from slipway.components.typed_json import typed
 compile_step._prepare()
 for line in sys.stdin:
     answer = compile_step.answer_to(typed(Question, json.loads(line)))
