@@ -39,7 +39,7 @@ def find_missing(
             _above_limit(feature, worst, limits)
             or _below_schema(feature, worst, schema.get(name), schema_file)
             or next(filter(None, risen), None)
-            or next(filter(None, lost_dates), None)
+            or max(filter(None, lost_dates), key=lambda each: (each.stops, each.measured), default=None)
         )
         if finding is not None:
             yield finding
@@ -110,14 +110,15 @@ def _lost_dates(
     if before is None or not before.holds_dates or not (texts := feature.undated):
         return None
     limit, key = limits.of(feature.name, "max_missing_rise"), limits.key(feature.name, "max_missing_rise")
-    lost = int(sum(texts.values()))
-    first = next(iter(texts))
+    first, lost, empty = next(iter(texts)), int(sum(texts.values())), int(feature.counts.get("", 0))
+    what = f"{share(lost, feature.rows, feature.rows_in_words)} {agreeing(lost, 'have')} no date"
+    if lost + empty == sum(feature.counts.values()):  # nor, then, are the rarer texts, which have no counts
+        what, lost = "the most frequent texts are no dates", feature.present - empty
     return Finding(
         rule="missing",
         feature=feature.name,
         splits=(split,),
-        what=f"{share(lost, feature.rows, feature.rows_in_words)} {agreeing(lost, 'have')} no date "
-        f"YYYY-MM-DD, but texts such as {first!r}; in the reference all are dates",
+        what=f"{what} YYYY-MM-DD, but texts such as {first!r}; in the reference all are dates",
         measured=lost / feature.rows,
         limit=limit,
         key=key,

@@ -1,6 +1,7 @@
 """Values and columns that are not there."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -185,3 +186,24 @@ def test_texts_among_what_were_dates_are_missing_values_to_the_model(split):
     assert not list(find_missing(texts(*["2024-03-01"] * 99, ""), dates, {}, Limits()))
     some = texts("2024-01-31", "TBD")
     assert not list(find_missing(texts("TBD", "2024-03-01"), some, {}, Limits()))
+
+
+def test_texts_of_which_all_that_are_counted_are_no_dates_are_no_dates_either(split, feature):
+    """TFDV counts the 1,000 most frequent: a hundredth of 100,000 times of a day."""
+
+    def moments(form):
+        few = feature("day", {form.format(minute): 1 for minute in range(10, 60)})
+        return {"train": split(day=replace(few, rows=5000, present=5000, values=5000, unique=5000))}
+
+    [finding] = find_missing(moments("1/31/2024 10:{}"), moments("2024-01-31 10:{}"), {}, Limits())
+    assert (finding.measured, finding.stops) == (1.0, True)
+    assert finding.what.startswith("the most frequent texts are no dates YYYY-MM-DD, but texts such as '1/31")
+
+
+def test_split_in_which_dates_are_lost_is_told_rather_than_one_with_a_single_other_text(split):
+    def texts(**others):
+        return {name: split(100, day={"2024-01-31": 100 - n, "TBD": n}) for name, n in others.items()}
+
+    reference = {name: split(100, day={"2024-01-31": 100}) for name in ("train", "eval")}
+    [finding] = find_missing(texts(train=1, eval=50), reference, {}, Limits())
+    assert (finding.splits, finding.measured, finding.stops) == (("eval",), 0.5, True)
