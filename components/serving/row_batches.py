@@ -29,7 +29,7 @@ def call_in_batches(model: Model, signature: str, inputs: Arrays) -> dict[str, n
     """Return a model's answers to a request, by output.
 
     A signature that does not take and give any number of rows, or whose rows may differ in size from call to
-    call, is called once.
+    call, is called once; so is one whose first answers are not as many as its first rows.
 
     Args:
         inputs: by input, [rows, ...].
@@ -42,10 +42,12 @@ def call_in_batches(model: Model, signature: str, inputs: Arrays) -> dict[str, n
     is_by_row = _are_rows([*called.inputs.values(), *outputs]) and _are_of_one_size(outputs)
     if rows <= ROWS_AT_ONCE or not is_by_row:
         return model.call(signature, inputs)
-    parts = [
-        model.call(signature, {name: array[first : first + ROWS_AT_ONCE] for name, array in inputs.items()})
-        for first in range(0, rows, ROWS_AT_ONCE)
-    ]
+    parts: list[dict[str, npt.NDArray[Any]]] = []
+    for first in range(0, rows, ROWS_AT_ONCE):
+        some = {name: array[first : first + ROWS_AT_ONCE] for name, array in inputs.items()}
+        parts.append(model.call(signature, some))
+        if not first and any(len(array) != ROWS_AT_ONCE for array in parts[0].values()):
+            return model.call(signature, inputs)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 

@@ -49,3 +49,15 @@ def test_a_signature_that_need_not_answer_row_by_row_is_called_once(shapes):
     model = _Model(**shapes)
     row_batches.call_in_batches(model, "s", {"x": np.zeros([5, 1])})
     assert model.rows == [5]
+
+
+def test_a_model_that_answers_about_all_rows_is_given_them_all():
+    """Its signature does not tell: [None] may be as many values as rows, or as distinct ones."""
+
+    class Distinct(_Model):
+        def call(self, signature, inputs):
+            return {"y": np.unique(super().call(signature, inputs)["y"])[:, None]}
+
+    column = np.ones([5, 1])
+    answers = row_batches.call_in_batches(Distinct(), "s", {"x": column})
+    assert answers["y"].tolist() == [[2]]
