@@ -99,8 +99,8 @@ class FeatureStatistics:
 
     @property
     def holds_dates(self) -> bool:
-        """Whether the texts are ISO dates."""
-        return any(self.counts) and all(map(_is_date, filter(None, self.counts)))
+        """Whether the texts are ISO dates, at most one a row: lists are no dates to the code of `new`."""
+        return self.most_values <= 1 and any(self.counts) and all(map(_is_date, filter(None, self.counts)))
 
     @property
     def is_number(self) -> bool:

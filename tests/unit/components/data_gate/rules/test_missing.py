@@ -207,3 +207,11 @@ def test_split_in_which_dates_are_lost_is_told_rather_than_one_with_a_single_oth
     reference = {name: split(100, day={"2024-01-31": 100}) for name in ("train", "eval")}
     [finding] = find_missing(texts(train=1, eval=50), reference, {}, Limits())
     assert (finding.splits, finding.measured, finding.stops) == (("eval",), 0.5, True)
+
+
+def test_lists_of_dates_may_hold_other_texts(feature, split):
+    def lists(**counts):
+        return {"train": split(day=replace(feature("day", counts, rows=10), most_values=3))}
+
+    dates = lists(**{"2024-01-31": 30})
+    assert not list(find_missing(lists(**{"2024-01-31": 10, "never": 20}), dates, {}, Limits()))
