@@ -21,7 +21,7 @@ from slipway.pipeline.errors import UsageError
 # Each examined image is decoded once, which takes some milliseconds.
 MOST_IMAGES = 20_000
 _NAMED = 5
-_ORIENTATION, _UPRIGHT = 0x0112, 1  # EXIF
+_ORIENTATION, _TURNED = 0x0112, range(2, 9)  # EXIF; 1 is upright, and 0 and others say nothing
 _TRAIN_PARTS = ("train", "training")
 _EVAL_PARTS = ("val", "validation", "valid", "eval", "test", "testing")
 _GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
@@ -149,7 +149,7 @@ def _inspect_folder(path: Path, most_images: int) -> ImageFacts:
         with Image.open(file, formats=PILLOW_FORMATS) as image:
             sizes[image.height, image.width] += 1
             modes[_mode(image)] += 1
-            turned += image.getexif().get(_ORIENTATION, _UPRIGHT) != _UPRIGHT
+            turned += _is_turned(image)
     return ImageFacts(
         file_format="images",
         classes=dict(sorted(classes.items(), key=lambda item: str(item[0]))),
@@ -189,6 +189,15 @@ def _mode(image: Image.Image) -> str:
     if image.mode in _GREY_MODES:
         return "grey"
     return "colour with transparency" if image.mode in ("RGBA", "PA", "RGBa") else "colour"
+
+
+def _is_turned(image: Image.Image) -> bool:
+    if "exif" not in image.info:  # in a PNG, Pillow would look for it behind the pixels, and decode these
+        return False
+    try:
+        return image.getexif().get(_ORIENTATION) in _TURNED
+    except Exception:  # it is damaged, which Pillow tells by a SyntaxError, among others
+        return False
 
 
 def _is_taken(path: Path) -> bool:

@@ -59,6 +59,16 @@ def test_images_that_a_viewer_turns_are_counted(picture, tmp_path):
     assert inspect_images(tmp_path).turned == 2
 
 
+def test_exif_that_says_nothing_or_is_damaged_turns_no_image(tmp_path):
+    (tmp_path / "cats").mkdir()
+    exif = Image.Exif()
+    exif[0x0112] = 0  # some cameras write it for "unknown"
+    for name, written in (("1.jpg", exif), ("2.png", b"damaged"), ("3.jpg", b"Exif\0\0II")):
+        Image.new("RGB", (20, 10)).save(tmp_path / "cats" / name, exif=written)
+    found = inspect_images(tmp_path)
+    assert (found.images, found.turned) == (3, 0)
+
+
 def test_hidden_files_are_passed_over_as_by_ingest(picture, tmp_path):
     picture("cats/1.png")
     picture("dogs/1.png")
