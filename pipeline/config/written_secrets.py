@@ -61,7 +61,7 @@ _SIGNS = (
             r"\b(?:gh[oprsu]_\w{30}|github_pat_\w{30}|glpat-[\w-]{20}|hf_[A-Za-z0-9]{30}|"
             r"xox[abeprs]-[\w-]{10}|xapp-\d-[\w-]{10}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{35}|ya29\.[\w-]{20}|"
             r"sk-(?:ant|or|proj|svcacct)-[\w-]{20}|sk-[A-Za-z0-9]{40}|[rs]k_live_\w{16}|npm_\w{36}|pypi-AgE[\w-]{20}|"
-            r"dapi[0-9a-f]{32}|hv[sb]\.[\w-]{20}|gl(?:sa|c)_\w{20}|dckr_pat_[\w-]{20}|"
+            r"dapi[0-9a-f]{32}|hv[sb]\.[\w-]{20}|glsa_[A-Za-z0-9]{32}|glc_eyJ[\w-]{17}|dckr_pat_[\w-]{20}|"
             r"SG\.[\w-]{20,80}\.[\w-]{20}|eyJ[\w-]{10,500}\.eyJ[\w-]{10})"
         ),
     ),
