@@ -70,7 +70,7 @@ def fits(kind: Any, value: Any) -> bool:
 
 
 def _misfit(kind: Any, value: Any) -> MisfitError:
-    text = json.dumps(value)
+    text = json.dumps(value, default=repr)  # a value of Python may be none of JSON
     shown = text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
     return MisfitError(f"is {shown}, where {_named(kind)} belongs")
 

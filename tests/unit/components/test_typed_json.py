@@ -112,3 +112,10 @@ def test_what_is_nested_a_thousandfold_fits_no_plain_type():
         value = [value]
     assert not fits(list[str], value)
     assert fits(list[str], ["a"])
+
+
+@pytest.mark.parametrize(("value", "shown"), [(b"x", "b'x'"), ([{1}], "{1}")])
+def test_value_that_json_does_not_know_is_told_as_one_that_does_not_fit(value, shown):
+    with pytest.raises(MisfitError) as caught:
+        typed(str, value)
+    assert shown in caught.value.message
