@@ -165,7 +165,7 @@ class Reader:
                 names = column_names(file, self.options, wanted=self.columns)
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
                 if missing := takes.missing(names):
-                    raise takes.error(file.name, missing, hint=_other_separator(names, self.options))
+                    raise takes.error(file.name, missing, hint=_other_separator(names, missing, self.options))
                 self._check_booleans(file)
                 # As text, so that no row is rejected for an id that looks different from those in training.
                 # In JSON Lines, later objects may have keys that are not among the names.
@@ -431,13 +431,14 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
     if missing := takes.missing(names):
         is_other_table = 2 * len(missing) > len(takes.taken)  # else a column or two are misspelled
         other = _other_workload(names, file.name, others) if is_other_table else ""
-        raise takes.error(file.name, missing, hint=_other_separator(names, options) or other)
+        raise takes.error(file.name, missing, hint=_other_separator(names, missing, options) or other)
 
 
-def _other_separator(names: Sequence[str], options: Options) -> str:
+def _other_separator(names: Sequence[str], missing: Collection[str], options: Options) -> str:
     """Return the hint on a CSV whose columns are separated otherwise than the workload's; "" for others."""
     separator = other_separator(names) if options.format == "csv" else None
-    if separator is None:
+    # The name of a lone column may hold a separator, too, such as a space.
+    if separator is None or not {name.strip('" ') for name in names[0].split(separator)} & set(missing):
         return ""
     return f"its columns seem to be separated by {separator!r}: write them with {options.delimiter!r} between"
 

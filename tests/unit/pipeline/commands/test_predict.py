@@ -232,6 +232,9 @@ def test_file_with_other_separators_is_told_as_one(read):
     with pytest.raises(InputError, match="lacks columns") as caught:
         read("Area m²;rooms;city\n80;3;Ulm\n")
     assert caught.value.hint == "its columns seem to be separated by ';': write them with ',' between"
+    with pytest.raises(InputError, match="lacks columns") as caught:
+        read("Area m²\n80\n")  # one column, whose name holds a space
+    assert "separated" not in caught.value.hint
 
 
 def test_word_for_a_missing_value_is_missing_in_a_column_of_numbers_whatever_the_training_read(read):
