@@ -58,17 +58,22 @@ def create_view(session: "duckdb.DuckDBPyConnection", name: str, files: Files) -
         QueryError: the files differ in their columns, a CSV has 0 bytes, or how to read them is unclear.
     """
     for path in files.paths if files.kind == "csv" else ():
-        if not path.stat().st_size:  # to DuckDB a table without rows
-            raise QueryError(
-                f"data.tables.{name}: {path.name} is empty",
-                hint="a CSV needs a line of column names; without rows, that line alone",
-            )
+        if not path.stat().st_size:
+            raise empty_csv(name, path)
     source = _source(files, files.paths, more=_kept_as_text(session, files))
     session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
     if files.kind == "jsonl":  # objects need not have all keys
         _name_without_json(session, name, source)
     else:
         _check_alike(session, name, files)
+
+
+def empty_csv(table: str, path: Path) -> QueryError:
+    """Return the error for a CSV of 0 bytes, which is a table without rows to DuckDB."""
+    return QueryError(
+        f"data.tables.{table}: {path.name} is empty",
+        hint="a CSV needs a line of column names; without rows, that line alone",
+    )
 
 
 def literal(path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipway.components.ingest.query.duck import Opened, Relation
-from slipway.components.ingest.query.file_views import Files
+from slipway.components.ingest.query.file_views import Files, empty_csv
 from slipway.components.ingest.query.tables import UNPACKED, QueryError, Table, kind_of_files
 
 if TYPE_CHECKING:
@@ -48,15 +48,16 @@ def of_files(table: Table, paths: Sequence[Path]) -> Relation:
     """Return the relation of a table in files; folders named COLUMN=VALUE in its pattern are columns.
 
     Raises:
-        QueryError: as `kind_of_files`; or a compressed file is damaged or cut short; or a file is not in
-            Arrow's IPC format as its name says, or Arrow files differ in their columns or types.
+        QueryError: as `kind_of_files`; or a compressed file is damaged or cut short, or a CSV of 0 bytes; or
+            a file is not in Arrow's IPC format as its name says, or Arrow files differ in their columns or
+            types.
     """
     kind = kind_of_files(paths, table=table.name)
     if kind == "arrow":
         return _arrow(table, paths)
     for path in paths:
-        if path.suffix.lower() in UNPACKED:
-            _check_unpacks(table, path)
+        if path.suffix.lower() in UNPACKED and not _unpacked_bytes(table, path) and kind == "csv":
+            raise empty_csv(table.name, path)
     return Files(kind, paths, is_hive=_is_hive(table))
 
 
@@ -64,8 +65,8 @@ def _is_hive(table: Table) -> bool:
     return "=" in table.place
 
 
-def _check_unpacks(table: Table, path: Path) -> None:
-    """Check that a compressed file unpacks to its end, and to what its checksums say.
+def _unpacked_bytes(table: Table, path: Path) -> int:
+    """Unpack a compressed file to its end, check it by its checksums, and return its size.
 
     DuckDB takes a zstd that is cut short for one of fewer rows, or of none, and ignores gzip's checksum.
 
@@ -78,8 +79,7 @@ def _check_unpacks(table: Table, path: Path) -> None:
 
     try:
         stream = Stream(InputFile(path.name, path))
-        while stream.read(_PIECE_BYTES):
-            pass
+        return sum(map(len, iter(lambda: stream.read(_PIECE_BYTES), b"")))
     except FileError as error:
         raise QueryError(f"data.tables.{table.name}: {error.message}", hint=error.hint) from error
 

@@ -126,6 +126,15 @@ def test_compressed_file_that_is_cut_short_is_refused_and_not_one_of_fewer_rows(
             of_files(table(path), [path])
 
 
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_compressed_csv_of_0_bytes_is_refused_and_not_a_table_without_rows(tmp_path, compress):
+    """As one that is left by a failed `mysqldump | gzip`."""
+    path = tmp_path / ("a.csv.gz" if compress is gzip.compress else "a.csv.zst")
+    path.write_bytes(compress(b""))
+    with pytest.raises(QueryError, match=r"^data\.tables\.t: a\.csv\.\w+ is empty"):
+        of_files(table(path), [path])
+
+
 def test_gzip_whose_rows_differ_from_its_checksum_is_refused(tmp_path):
     whole = gzip.compress(ROWS.encode(), compresslevel=0)  # stored as it is: only the checksum tells
     path = tmp_path / "a.csv.gz"
