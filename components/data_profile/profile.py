@@ -10,7 +10,8 @@ from tfx.dsl.io import fileio
 
 from slipway.components.data_profile.all_rows import of_all_rows
 from slipway.components.data_profile.label_score import LabelScore
-from slipway.components.typed_json import typed
+from slipway.components.errors import ComponentError
+from slipway.components.typed_json import MisfitError, typed
 
 STATISTICS = "FeatureStats.pb"
 BLESSED_DATA = "data"
@@ -121,10 +122,19 @@ def _sampled_rows(folder: str, split: str) -> int:
 
 
 def read_profile(folder: str) -> Profile:
-    """Read a folder's profile; return an empty one if the folder holds only StatisticsGen's statistics."""
+    """Read a folder's profile; return an empty one if the folder holds only StatisticsGen's statistics.
+
+    Raises:
+        ComponentError: the profile is damaged.
+    """
     path = f"{folder}/{_PROFILE}"
     if not fileio.exists(path):
         return Profile()
     with fileio.open(path) as file:
+        text = file.read()
+    try:
+        found = typed(dict[str, object], json.loads(text))
         # Profiles of earlier versions do not say it.
-        return typed(Profile, {"is_spread": False, **json.loads(file.read())})
+        return typed(Profile, {"is_spread": False, **found})
+    except (ValueError, MisfitError) as error:
+        raise ComponentError(f"{path} cannot be read: {error}") from error

@@ -96,3 +96,12 @@ def test_label_score_of_rows_that_were_drawn_in_another_way_is_not_compared(tmp_
     assert earlier.label_score_of(25_001, sample_rows=50_000) is None
     again = read_back(asdict(Profile("d", 1.0, score)))
     assert again.label_score_of(10**6, sample_rows=50_000) == score
+
+
+@pytest.mark.parametrize("text", ["[]", '{"digest": "d', '{"at_s": "noon"}'])
+def test_damaged_profile_is_named(tmp_path, text):
+    from slipway.components.data_profile.profile import read_profile
+
+    (tmp_path / "profile.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ComponentError, match=r"profile\.json cannot be read: "):
+        read_profile(str(tmp_path))
