@@ -164,7 +164,7 @@ def _own_parts(node: Node, graph: Graph, request: Request, history: History) -> 
     added = (folder for folder in map(Path, graph.import_from) if folder.is_dir())
     roots = tuple(dict.fromkeys((*request.code_roots, *added)))
     variables = {**request.keras, **graph.keras}
-    store = Path(graph.store).absolute() if graph.store else None
+    store = Path(graph.store) if graph.store else None
     return own_parts(node, roots=roots, memo=history.digest_memo, variables=variables, store=store)
 
 

@@ -308,7 +308,7 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None, store: Path | No
     dotted += [module.stem for module in modules]
     # Files in the first root, the project, are named by their relative path; others by their absolute path.
     needed = closure(dotted, root=roots[0], further=further)
-    files += [path for path in map(Path, needed.files) if path != store]
+    files += [path for path in map(Path, needed.files) if not store or path.resolve() != store.resolve()]
     found = data_digests([*modules, *files], base=roots[0], memo=memo)
     return needed._replace(digests=found | needed.digests)
 

@@ -182,7 +182,7 @@ def test_file_that_code_reads_counts_where_the_code_names_it_and_the_metadata_st
     def parts(text):
         scale.write_text(text)
         store.write_text(text)
-        return own_parts(node, roots=[project], memo=None, store=store)
+        return own_parts(node, roots=[project], memo=None, store=project / "work" / ".." / "store.db")
 
     one, two = parts("1"), parts("2")
     assert one.items() ^ two.items() == {
