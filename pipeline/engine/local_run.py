@@ -24,8 +24,8 @@ from slipway.pipeline.errors import InUseError
 from slipway.pipeline.exit_codes import FAILED
 from slipway.pipeline.plan.make_plan import (
     Plan,
+    changes_since,
     graph_key,
-    is_current,
     is_fingerprint_of,
     keep_graph,
     known_graph,
@@ -158,7 +158,7 @@ def _run(
             graph=plan.graph,
             launcher=server,
             results=CachedResults(
-                journal, plan, functools.partial(is_current, request, plan, journal.history)
+                journal, plan, functools.partial(changes_since, request, plan, journal.history)
             ),
             journal=journal,
             display=display,

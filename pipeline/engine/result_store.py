@@ -1,6 +1,6 @@
 """Keeps the results of a run's nodes, and the saved state of incomplete ones, for later runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,9 +56,9 @@ class CachedResults(Results):
     Args:
         journal: the run's journal. The nodes in its record receive the keys of their fingerprints, and its
             history stores the results.
-        still_current: returns True if the code and data of a node that has just ended are still those of
-            its fingerprint. If not, neither its result nor its state is kept, nor those of the nodes that
-            read its result in this run: their keys stand for what the code and data had been.
+        changes_since: returns in words what has changed of the code and data of a node that has just ended
+            since its fingerprint. If anything, neither its result nor its state is kept, nor those of the
+            nodes that read its result in this run: their keys stand for what the code and data had been.
         states: the saved states; None: all of the output folder's.
 
     Attributes:
@@ -67,7 +67,7 @@ class CachedResults(Results):
 
     journal: Journal
     plan: Plan
-    still_current: Callable[[str], bool] = lambda _node_id: True
+    changes_since: Callable[[str], Sequence[str]] = lambda _node_id: ()
     states: KeptStates | None = None
     prints: dict[str, Fingerprint] = field(init=False)
     _changed: set[str] = field(default_factory=set)
@@ -118,7 +118,7 @@ class CachedResults(Results):
 
     def fail(self, entry: NodeRecord) -> None:
         """As `Results.fail`; discards state that was made with other code or data."""
-        if self._changed_one(entry.id):
+        if self._what_changed(entry.id):
             self._forget_state(entry.id)
 
     def _note_found(self, node: Node, found: str) -> None:
@@ -151,24 +151,25 @@ class CachedResults(Results):
         return False
 
     def _remember(self, entry: NodeRecord, *, files: Files, unmet: str = "") -> None:
-        if changed := self._changed_one(entry.id):
-            whose, ran = ("its", "it") if changed == entry.id else (f"{changed}'s", "that")
-            entry.why += f"{NOT_CACHED}{whose} code or data changed while {ran} ran"
+        if changed := self._what_changed(entry.id):
+            entry.why += f"{NOT_CACHED}{changed}"
             return
         result = result_of(entry, self.record.run_id, files=files, unmet=unmet)
         with writing(self.record):
             self.history.remember(self.prints[entry.id].key, result)
 
-    def _changed_one(self, node_id: str) -> str:
-        """Return the node whose code or data changed while it ran: this one, or one whose result it read.
+    def _what_changed(self, node_id: str) -> str:
+        """Tell of a change of code or data while this node ran, or one whose result it read.
 
         Empty if there is none, so that the node's result is that of its key.
         """
         node = self.plan.graph[node_id]
-        read = (up for up in node.upstream if up in self._changed and up not in node.gates)
-        changed = next(read, "") if self.still_current(node_id) else node_id
-        (self._changed.add if changed else self._changed.discard)(node_id)
-        return changed
+        read = next((up for up in node.upstream if up in self._changed and up not in node.gates), "")
+        words = f"{read}'s code or data changed while that ran" if read else ""
+        if own := self.changes_since(node_id):
+            words = f"its code or data changed while it ran: {own[0]}"
+        (self._changed.add if words else self._changed.discard)(node_id)
+        return words
 
     def _forget_state(self, node_id: str) -> None:
         self._states.forget(self.prints[node_id].key, node_id)

@@ -26,7 +26,7 @@ from slipway.pipeline.engine.transitions import passed_on
 from slipway.pipeline.errors import InUseError, PipelineError, UsageError, raised_as
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph
+from slipway.pipeline.plan.make_plan import Plan, changes_since, graph_key, keep_graph
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.plan.state_folders import states_of_step
 from slipway.pipeline.runs.diff import read_fingerprints
@@ -188,14 +188,14 @@ def _run(
     nodes = tuple(own if node.id == node_id else node for node in graph.nodes if node.id in needed)
     plan = Plan(graph, prints, decisions, record.baseline, record.reference)
     journal = Journal(record, history, _began(record))
-    still_current = functools.partial(is_current, request, plan, history)
+    changes = functools.partial(changes_since, request, plan, history)
     with states_of_step(
         history.output, key=prints[node_id].key, node_id=node_id, run_id=record.run_id
     ) as states:
         Engine(
             graph=Graph(graph.name, nodes),
             launcher=server,
-            results=CachedResults(journal, plan, still_current, states),
+            results=CachedResults(journal, plan, changes, states),
             journal=journal,
             display=display,
             jobs=1,

@@ -11,6 +11,7 @@ from slipway.components.errors import SlipwayError
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.components.source_closure import source_closure
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
+from slipway.pipeline.fingerprint.rerun_reasons import reasons
 from slipway.pipeline.plan.baseline_changes import retired_blessings
 from slipway.pipeline.plan.decide import Decision, Known, decide
 from slipway.pipeline.plan.named_files import named_files
@@ -181,12 +182,16 @@ def _makers(graph: Graph, type_name: str) -> list[str]:
     return [n.id for n in graph.nodes if type_name in n.outputs.values() and not n.is_resolver]
 
 
-def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
-    """Return True if the code and data of a node are still those of the plan.
+def changes_since(request: Request, plan: Plan, history: History, node_id: str) -> list[str]:
+    """Return in words what has changed of the code and data of a node since the plan; empty if nothing has.
 
-    False if they can no longer be read: the run goes on, and says that the node is not cached.
+    What can no longer be read has changed: the run goes on, and says that the node is not cached.
     """
-    return is_fingerprint_of(plan.graph, node_id, plan.prints[node_id], request, history)
+    try:
+        now = _own_parts(plan.graph[node_id], plan.graph, request, history)
+    except SlipwayError:
+        return ["some can no longer be read"]
+    return reasons(now, own_parts_in(plan.prints[node_id]))
 
 
 def is_fingerprint_of(

@@ -82,12 +82,12 @@ def test_condition_that_was_not_met_is_kept_in_words_and_known_from_earlier_runs
     assert results.history.recall(PRINT.key)["unmet"] == "its condition was not met"
 
 
-@pytest.mark.parametrize("is_current", [True, False])
-def test_state_of_a_failed_node_is_gone_on_with_unless_its_code_changed(results, is_current):
+@pytest.mark.parametrize("changes", [[], ["model.py changed"]])
+def test_state_of_a_failed_node_is_gone_on_with_unless_its_code_changed(results, changes):
     state = with_state(results)
-    results.still_current = lambda _node_id: is_current
+    results.changes_since = lambda _node_id: changes
     results.fail(results.record.node("A"))
-    assert state.exists() is is_current
+    assert state.exists() is not bool(changes)
 
 
 def test_what_was_made_of_the_result_of_changed_code_is_not_kept_under_a_key_of_the_code_before(tmp_path):
@@ -107,7 +107,9 @@ def test_what_was_made_of_the_result_of_changed_code_is_not_kept_under_a_key_of_
     record.nodes = [NodeRecord(name, execution_id=7) for name in graph.ids]
     prints = {name: Fingerprint({"node:id": name}) for name in graph.ids}
     results = CachedResults(
-        Journal(record, history, 0.0), Plan(graph, prints, {}, "", ""), lambda node_id: node_id != "Transform"
+        Journal(record, history, 0.0),
+        Plan(graph, prints, {}, "", ""),
+        lambda node_id: ["model.py changed"] if node_id == "Transform" else [],
     )
     state = with_state(results, "Evaluator")
     for name in ("Transform", "Gate", "Trainer", "Waits"):
@@ -137,7 +139,9 @@ def test_what_a_step_made_of_the_result_of_changed_code_is_not_kept_either(tmp_p
     plan = Plan(graph, {"Transform": PRINT, "Trainer": Fingerprint({"param:x": "2"})}, {}, "", "")
     record = history.new_run("toy")
     record.nodes = [NodeRecord(name, execution_id=7, state="complete") for name in graph.ids]
-    CachedResults(Journal(record, history, 0.0), plan, lambda _node_id: False).keep(record.nodes[0], {})
+    CachedResults(Journal(record, history, 0.0), plan, lambda _node_id: ["model.py changed"]).keep(
+        record.nodes[0], {}
+    )
     history.save(record)
 
     record = history.find(record.run_id)

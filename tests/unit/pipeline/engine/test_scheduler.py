@@ -119,7 +119,7 @@ A, B = Node("A", "A", ()), Node("B", "B", ("A",))
 def begin(tmp_path, monkeypatch):
     """An engine about to run those nodes, each with its answers; A before B unless told otherwise."""
 
-    def call(answers, *, nodes=(A, B), decisions=(), jobs=1, still_current=lambda _: True, **options):
+    def call(answers, *, nodes=(A, B), decisions=(), jobs=1, changes_since=lambda _: (), **options):
         launcher, history = Launcher(answers), History(tmp_path)
         record = history.new_run("toy")
         record.nodes = [NodeRecord(node.id, node.type, upstream=list(node.upstream)) for node in nodes]
@@ -135,7 +135,7 @@ def begin(tmp_path, monkeypatch):
             monkeypatch.setattr(module, "time", launcher)
         plan = Plan(Graph("toy", tuple(nodes)), prints, decided, baseline="", reference="")
         journal = Journal(record, history, BEGAN)
-        results = CachedResults(journal, plan, still_current)
+        results = CachedResults(journal, plan, changes_since)
         return Engine(plan.graph, launcher, results, journal, Display(), jobs, **options)
 
     return call
@@ -216,13 +216,16 @@ def test_what_ran_while_its_code_changed_is_neither_remembered_nor_gone_on_with(
     engine = begin(
         {"A": [DONE], "B": [FAILED]},
         decisions={"A": Decision("A", "run", "", is_forced=True)},
-        still_current=lambda node: bool(asked.append(node)),
+        changes_since=lambda node: asked.append(node) or ["train.log changed"],
     )
     engine.run()
     assert asked == ["A", "B"]
-    assert engine.record.node("A").why == "; not cached: its code or data changed while it ran"
+    assert (
+        engine.record.node("A").why
+        == "; not cached: its code or data changed while it ran: train.log changed"
+    )
     assert engine.journal.history.recall(engine.results.prints["A"].key) is None
-    failed = begin({"A": [FAILED]}, nodes=[A], still_current=lambda _node: False)
+    failed = begin({"A": [FAILED]}, nodes=[A], changes_since=lambda _node: ["b.csv changed"])
     kept = failed.results.state_folder("A")
     kept.mkdir(parents=True)
     failed.run()
@@ -626,10 +629,12 @@ def test_result_of_an_earlier_run_is_enough_for_what_follows(run):
 
 
 def test_reason_why_a_node_ran_is_kept_beside_that_it_is_not_cached(begin):
-    engine = begin({"A": [{**DONE, "why": "model.py changed"}]}, nodes=[A], still_current=lambda _node: False)
+    engine = begin(
+        {"A": [{**DONE, "why": "model.py changed"}]}, nodes=[A], changes_since=lambda _node: ["b.csv changed"]
+    )
     engine.run()
     assert engine.record.node("A").why == (
-        "model.py changed; not cached: its code or data changed while it ran"
+        "model.py changed; not cached: its code or data changed while it ran: b.csv changed"
     )
 
 

@@ -11,7 +11,7 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import explain
 from slipway.pipeline.plan import make_plan as planning
 from slipway.pipeline.plan import node_fingerprints
-from slipway.pipeline.plan.make_plan import Plan, is_current, make_plan
+from slipway.pipeline.plan.make_plan import Plan, changes_since, make_plan
 from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -115,13 +115,13 @@ def test_what_can_no_longer_be_read_when_a_node_ends_only_keeps_its_result_from_
 ):
     history = History(asked.output)
     plan = Plan(GRAPH, fingerprints(GRAPH, roots=asked.code_roots, memo=None, baseline=""), {}, "", "")
-    assert is_current(asked, plan, history, "Trainer")
+    assert changes_since(asked, plan, history, "Trainer") == []
 
     def gone(*_, **__):
         raise kind("gs://bucket/*.csv matches no file")
 
     monkeypatch.setattr(planning, "own_parts", gone)
-    assert not is_current(asked, plan, history, "Trainer")
+    assert changes_since(asked, plan, history, "Trainer") == ["some can no longer be read"]
 
 
 def test_another_keras_for_a_pipeline_of_ones_own_runs_its_nodes_again(asked, tmp_path, monkeypatch):
@@ -135,7 +135,7 @@ def test_another_keras_for_a_pipeline_of_ones_own_runs_its_nodes_again(asked, tm
     monkeypatch.setenv("TF_USE_LEGACY_KERAS", "1")
     now = make_plan(own, history, graph)
     assert explain(now.prints["Trainer"], before) == ["TF_USE_LEGACY_KERAS 1 added"]
-    assert is_current(own, now, history, "Trainer")
+    assert changes_since(own, now, history, "Trainer") == []
     ours = make_plan(asked, history, GRAPH).prints["Trainer"]
     assert "stack:TF_USE_LEGACY_KERAS" not in ours.parts
 
