@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/bench_new.py [--seeds 5] [--tables FOLDER] [--jobs N] [NAME ...]
 
 iris, wine, cancer and diabetes are scikit-learn's own data sets, written as CSV; taxi is TFX's sample of taxi
-trips with a column `big_tip` (a tip above a fifth of the fare) instead of the tip. churn and codes are
-generated: whole numbers whose order tells, and codes without an order. The other names in
-`LABELS` are read from FOLDER/NAME.csv: tables from the Python packages pydataset and vega_datasets.
+trips with a column `big_tip` (a tip above a fifth of the fare) instead of the tip. churn, codes and risk are
+generated: whole numbers whose order tells, codes without an order, and an age that is a risk at both ends.
+The other names in `LABELS` are read from FOLDER/NAME.csv: tables from the Python packages pydataset and
+vega_datasets.
 
 Our two models, the trees that a run trains by default and the network of `--profile network`, use the columns
 that `new` chose. The peers use the same columns of Ingest's splits, prepared as is usual with scikit-learn:
@@ -68,7 +69,7 @@ SETS = {
 }
 LABELS: dict[str, tuple[str, ...]] = {
     "iris": ("target",), "wine": ("target",), "cancer": ("target",), "diabetes": ("target",),
-    "taxi": ("big_tip",), "churn": ("churned",), "codes": ("sold",),
+    "taxi": ("big_tip",), "churn": ("churned",), "codes": ("sold",), "risk": ("failed",),
     "cars": ("Miles_per_Gallon",), "titanic": ("survived",), "weather": ("weather",), "hdma": ("deny",),
     "males": ("occupation",), "flchain": ("death",), "temperatures": ("temp",), "baseball": ("r",),
     "diamonds": ("price",), "movies": ("rating",), "insteval": ("y", "--task", "multiclass"),
@@ -215,8 +216,8 @@ def _write(project: Path, name: str, tables: Path | None) -> int:
         return len(frame)
     if name == "taxi":
         return _write_taxi(project)
-    if name in ("churn", "codes"):
-        frame = _churn() if name == "churn" else _codes()
+    if name in GENERATED:
+        frame = GENERATED[name]()
         frame.to_csv(project / f"{name}.csv", index=False)
         return len(frame)
     if name == "debian":
@@ -252,6 +253,23 @@ def _codes(rows: int = 4000) -> pd.DataFrame:
     score += 0.7 * np.sin(2 * np.pi * table["month"] / 12) + 0.6 * (table["weekday"] >= 5)
     score += 0.5 * np.cos(2 * np.pi * (table["hour"] - 15) / 24) + 0.5 * table["x"] - 0.3
     return pd.DataFrame({**table, "sold": (random.random(rows) < 1 / (1 + np.exp(-score))).astype(int)})
+
+
+def _risk(rows: int = 3000) -> pd.DataFrame:
+    random = np.random.default_rng(2)
+    table = {
+        "age": random.integers(18, 81, rows),
+        "tenure": np.minimum(random.geometric(1 / 25, rows) - 1, 72),
+        "kids": random.choice(5, rows, p=[0.4, 0.25, 0.2, 0.1, 0.05]),
+        "plan": random.choice(["basic", "plus", "pro"], rows, p=[0.5, 0.3, 0.2]),
+        "charge": np.round(random.gamma(4, 15, rows), 2),
+    }
+    score = -2.6 + 0.07 * np.abs(table["age"] - 49) - 0.8 * table["tenure"] / 30 + 0.15 * table["kids"]
+    score += 0.4 * (table["plan"] == "basic") + 0.006 * (table["charge"] - 60)
+    return pd.DataFrame({**table, "failed": (random.random(rows) < 1 / (1 + np.exp(-score))).astype(int)})
+
+
+GENERATED = {"churn": _churn, "codes": _codes, "risk": _risk}
 
 
 def _packages() -> Iterator[dict[str, str]]:

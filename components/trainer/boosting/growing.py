@@ -6,7 +6,7 @@ are added until the part's loss has not fallen for some rounds. Then both are fi
 
 import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -33,6 +33,8 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ABSENT_CLASS_SCORE = -10.0
 """Added to the lowest score, for a class that no training row has."""
 _RIDGE_WEIGHT = 1.0
+# Of the squared weight of a bend, in those of a slope: with few rows, many free bends follow chance.
+_BEND_PENALTY = 10.0
 # A leaf answers with the sum of its rows' gradients, divided by the sum of p (1 - p), where p is the class's
 # share. With a rare class, one of its rows makes a small leaf far too sure, and the next trees overshoot
 # further. XGBoost's default, lambda = 1, added to the divisor, prevents that.
@@ -203,7 +205,9 @@ def _grown(
     parts = held_out_parts(labels, growth)
     rounds: list[int] = []
     shares = SHARES if with_linear else (1.0,)
-    losses = {(place, share): 0.0 for place in range(max(1, len(tables))) for share in shares}
+    losses = {
+        (place, share): np.zeros(len(labels)) for place in range(max(1, len(tables))) for share in shares
+    }
     for number, held in enumerate(parts, 1):
         tell(f"part {number} of {len(parts)} is held out")
         kept = ~held
@@ -212,14 +216,17 @@ def _grown(
         others = [scores if linear is None else linear.scores[held]]
         if tables:
             weighing = of_rows(weights, kept)
-            fitted = [_linear(table[kept], labels[kept], growth, weighing) for table in tables]
+            fitted = [
+                _linear(table[kept], labels[kept], growth, weighing, straight=tables[0].shape[1])
+                for table in tables
+            ]
             others = [_linear_scores(each, table[held]) for each, table in zip(fitted, tables, strict=True)]
         for place, share in losses:
             mixed = share * scores + (1 - share) * others[place]
-            loss = loss_of(mixed, labels[held], growth.classes, of_rows(weights, held))
-            losses[place, share] += loss * _total(weights, held)
-    tried = sum(_total(weights, held) for held in parts)
-    chosen, share = min(losses, key=lambda each: losses[each])
+            losses[place, share][held] = _losses(mixed, labels[held], growth.classes)
+    tried = np.logical_or.reduce(parts)
+    judged, weighing = {each: lost[tried] for each, lost in losses.items()}, of_rows(weights, tried)
+    chosen, share = least_loss(judged, weighing)
     tell(f"all rows, {round(np.mean(rounds))} rounds")
     model = None
     if share > 0:
@@ -227,13 +234,13 @@ def _grown(
         model.fit(matrix, labels, sample_weight=weights)
     kernel = (linear.kernel, linear.bias) if linear is not None else None
     if share < 1 and tables:
-        kernel = _linear(tables[chosen], labels, growth, weights)
+        kernel = _linear(tables[chosen], labels, growth, weights, straight=tables[0].shape[1])
     return Grown(
         trees=model,
         present=() if growth.classes is None else tuple(int(each) for each in np.unique(labels)),
         linear=kernel if share < 1 else None,
         share=share,
-        losses={each: losses[chosen, each] / tried for each in shares},
+        losses={each: _mean(judged[chosen, each], weighing) for each in shares},
         bends=bends if chosen and share < 1 else None,
     )
 
@@ -253,8 +260,23 @@ def of_rows(weights: Weights, which: npt.NDArray[np.bool_]) -> Weights:
     return None if weights is None else weights[which]
 
 
-def _total(weights: Weights, which: npt.NDArray[np.bool_]) -> float:
-    return float(which.sum() if weights is None else weights[which].sum())
+def least_loss(losses: Mapping[tuple[int, float], Scores], weights: Weights) -> tuple[int, float]:
+    """Return the candidate of the least mean loss, bent only if that is lower by more than a standard error.
+
+    The rule of one standard error: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees
+    (1984), section 3.4.3. Among a few hundred rows the lower loss is often chance.
+
+    Args:
+        losses: of the held-out rows, [rows], by candidate: 1 if its effects bend, else 0; share of the trees.
+    """
+
+    def best_of(candidates: Iterable[tuple[int, float]]) -> tuple[int, float]:
+        return min(candidates, key=lambda each: _mean(losses[each], weights))
+
+    best, straight = best_of(losses), best_of(each for each in losses if not each[0])
+    gains = losses[straight] - losses[best]
+    gain, weighing = _mean(gains, weights), np.ones(len(gains)) if weights is None else weights
+    return best if gain * weighing.sum() > np.linalg.norm(weighing * (gains - gain)) else straight
 
 
 def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None, weights: Weights = None) -> float:
@@ -262,7 +284,10 @@ def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None, weigh
 
     The loss is the squared error, or the cross-entropy in nats; 0 if no row has a weight.
     """
-    losses = _losses(scores, labels, classes)
+    return _mean(_losses(scores, labels, classes), weights)
+
+
+def _mean(losses: Scores, weights: Weights) -> float:
     if weights is None:
         return float(np.mean(losses))
     return float(np.average(losses, weights=weights)) if weights.any() else 0.0
@@ -385,13 +410,19 @@ def has_rare_class(labels: npt.NDArray[Any], growth: Growth) -> bool:
     return bool(rows.min() < _RARE_CLASS * len(labels))
 
 
-def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights) -> tuple[Scores, Scores]:
-    """Return kernel and bias of ridge or logistic regression; fitted to scaled columns, for unscaled ones."""
+def _linear(
+    hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights, *, straight: int
+) -> tuple[Scores, Scores]:
+    """Return kernel and bias of ridge or logistic regression; fitted to scaled columns, for unscaled ones.
+
+    The first `straight` columns are slopes and categories, the others bends.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge
 
     mean, scale = hot.mean(axis=0, dtype=np.float64), hot.std(axis=0, dtype=np.float64)
     scale[scale < 1e-12] = 1.0
+    scale[straight:] *= _BEND_PENALTY**0.5
     model = Ridge(_RIDGE_WEIGHT) if growth.classes is None else LogisticRegression(max_iter=1000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result

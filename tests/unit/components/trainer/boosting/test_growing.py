@@ -5,10 +5,12 @@ import pytest
 from rows_for_trees import FEATURES, drawn_values, growth_of, labels_of
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.boosting import growing
 from slipway.components.trainer.boosting.growing import (
     grow,
     has_rare_class,
     held_out_parts,
+    least_loss,
     loss_of,
     part_of,
     scores_of,
@@ -120,6 +122,61 @@ def test_an_effect_bends_where_held_out_rows_show_it(effect, held_out, bends):
         assert grown.share < 0.5
         assert len(grown.linear[0]) == 2 + grown.bends.size
         assert grown.losses[grown.share] < 1.02, "chance alone is 1"
+
+
+def _few_rows(seed, effect):
+    """300 rows of four numbers, the first with this effect, and the truth about 2,000 others."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(2300, 4)).astype(np.float32)
+    truth = effect(matrix[:, 0]) + matrix[:, 1]
+    return matrix, truth + 2 * rng.normal(size=2300), truth
+
+
+def _error(grown, columns, matrix, truth, growth):
+    scores = np.zeros((len(matrix), 1))
+    if grown.trees is not None:
+        scores += grown.share * scores_of(grown.trees, matrix, growth)
+    table = columns.one_hot(matrix)
+    if grown.bends is not None:
+        table = np.hstack([table, columns.beyond(matrix, grown.bends)])
+    kernel, bias = grown.linear
+    return np.mean((scores + (1 - grown.share) * (table @ kernel + bias) - truth[:, None]) ** 2)
+
+
+def test_what_a_few_held_out_rows_show_by_chance_bends_no_effect():
+    columns = Columns(names=("a", "b", "c", "d"), categories=())
+    bent = 0
+    for seed in range(12):
+        matrix, labels, _ = _few_rows(seed, np.positive)
+        grown = grow(matrix[:300], labels[:300], columns, growth_of(None, linear_rows=2000))
+        bent += grown.bends is not None
+    assert bent == 0
+
+
+@pytest.mark.parametrize("gained", [0.1, 0.3])
+@pytest.mark.parametrize("weights", [None, np.full(100, 7.0), np.repeat([1.0, 0.0], [100, 900])])
+def test_bends_are_chosen_beyond_one_standard_error(gained, weights):
+    rows = 100 if weights is None else len(weights)
+    gains = np.zeros(rows)
+    gains[:100] = np.where(np.arange(100) % 2, 1.0, -1.0) + gained
+    gains[100:] = -5
+    losses = {(0, 0.0): np.full(rows, 9.0), (0, 0.5): np.full(rows, 8.0), (1, 0.25): 8.0 - gains}
+    assert least_loss(losses, weights) == ((1, 0.25) if gained > 0.2 else (0, 0.5))
+
+
+def test_bends_are_held_back_more_than_slopes_which_few_rows_need(monkeypatch):
+    columns, growth = Columns(names=("a", "b", "c", "d"), categories=()), growth_of(None, linear_rows=2000)
+    errors = {}
+    for penalty in (None, 1.0):
+        if penalty:
+            monkeypatch.setattr(growing, "_BEND_PENALTY", penalty)
+        errors[penalty] = []
+        for seed in range(6):
+            matrix, labels, truth = _few_rows(seed, lambda x: 2 * np.abs(x))
+            grown = grow(matrix[:300], labels[:300], columns, growth)
+            assert grown.bends is not None
+            errors[penalty].append(_error(grown, columns, matrix[300:], truth[300:], growth))
+    assert np.mean(errors[None]) < 0.95 * np.mean(errors[1.0])
 
 
 @pytest.mark.parametrize("made", [_rare, _told_exactly])
