@@ -24,6 +24,9 @@ MAX_ROWS = 100_000
 ROWS_AT_ONCE = 256
 """Rows that the model answers in one call: it may need megabytes for each."""
 
+ANSWER_S = 60.0
+"""How long the model may compute a request's answer, looked at between two calls: the other requests wait."""
+
 MAX_LIST_CELLS = 4_000_000
 """Of all lists of a request, once those of a column are as long as the longest of them."""
 

@@ -4,6 +4,7 @@ What a model needs for a row is often far more than the row: a residual network 
 96x96, and a request may have 100,000 rows of a few bytes each.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -11,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
-from slipway.components.serving.limits import ROWS_AT_ONCE
+from slipway.components.serving.limits import ANSWER_S, ROWS_AT_ONCE
+from slipway.components.serving.request_decoding import RequestError
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -34,7 +36,10 @@ def call_in_batches(model: Model, signature: str, inputs: Arrays) -> dict[str, n
     Args:
         inputs: by input, [rows, ...].
 
-    Raises the errors of `model.call`.
+    Raises:
+        RequestError: the calls took longer than `ANSWER_S` (413).
+
+    Also raises the errors of `model.call`.
     """
     called = model.signatures[signature]
     rows = max((len(array) for array in inputs.values() if array.ndim), default=0)
@@ -43,7 +48,14 @@ def call_in_batches(model: Model, signature: str, inputs: Arrays) -> dict[str, n
     if rows <= ROWS_AT_ONCE or not is_by_row:
         return model.call(signature, inputs)
     parts: list[dict[str, npt.NDArray[Any]]] = []
+    begin_s = time.monotonic()
     for first in range(0, rows, ROWS_AT_ONCE):
+        if time.monotonic() - begin_s > ANSWER_S:
+            raise RequestError(
+                f"The model answered {first:,} of {rows:,} rows in {ANSWER_S:g} s, the longest that one "
+                "request may take: send fewer rows in each.",
+                status=413,
+            )
         some = {name: array[first : first + ROWS_AT_ONCE] for name, array in inputs.items()}
         parts.append(model.call(signature, some))
         if not first and any(len(array) != ROWS_AT_ONCE for array in parts[0].values()):

@@ -13,6 +13,7 @@ from slipway.components.serving import limits
         f"| connections at once | {limits.AT_ONCE} |",
         f"| rows of a request | {limits.MAX_ROWS:,};",
         f"| rows that the model answers in one call | {limits.ROWS_AT_ONCE} |",
+        f"looked at after each of these calls | {limits.ANSWER_S:g} s |",
         f"padded to the longest | {limits.MAX_LIST_CELLS:,} |",
         f"for a GIF, of all frames | {limits.MAX_PIXELS:,} |",
         f"such as the segments of a JPEG | {limits.MAX_PARTS:,} |",

@@ -3,6 +3,7 @@ import pytest
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
 from slipway.components.serving import row_batches
+from slipway.components.serving.request_decoding import RequestError
 
 
 class _Model:
@@ -61,3 +62,18 @@ def test_a_model_that_answers_about_all_rows_is_given_them_all():
     column = np.ones([5, 1])
     answers = row_batches.call_in_batches(Distinct(), "s", {"x": column})
     assert answers["y"].tolist() == [[2]]
+
+
+def test_a_request_that_takes_too_long_ends_between_two_calls(monkeypatch):
+    class Slow(_Model):
+        def call(self, signature, inputs):
+            now[0] += 40
+            return super().call(signature, inputs)
+
+    now = [0.0]
+    monkeypatch.setattr(row_batches.time, "monotonic", lambda: now[0])
+    model = Slow()
+    with pytest.raises(RequestError, match="answered 4 of 7 rows in 60 s") as raised:
+        row_batches.call_in_batches(model, "s", {"x": np.zeros([7, 1])})
+    assert (raised.value.status, model.rows) == (413, [2, 2])
+    assert len(row_batches.call_in_batches(model, "s", {"x": np.zeros([4, 1])})["y"]) == 4, "it is done"
