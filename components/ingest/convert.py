@@ -18,6 +18,7 @@ from slipway.components.ingest.header_names import INDEX
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
 from slipway.components.ingest.quarantine import PlainTally, QuarantineFile, Tally
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.splitting import (
     NO_SPLIT,
     SplitRows,
@@ -139,7 +140,9 @@ def convert(
     guessed = frozenset(columns).difference(known)
     label = options.label if options.unlabelled_rows == "leave_out" else None
     features = {name: kind for name, kind in columns.items() if options.is_feature(name)}
-    work = _Work(columns, guessed, ExampleEncoder(features), _Splitter(writers, rule, fixed), label)
+    work = _Work(
+        columns, guessed, ExampleEncoder(features), _Splitter(writers, rule, fixed), label, options.limits
+    )
     done_bytes = 0
     try:
         for stored in task.files:
@@ -215,8 +218,10 @@ class _Work:
         encoder: ExampleEncoder,
         splitter: _Splitter,
         label: str | None,
+        limits: SourceLimits,
     ) -> None:
         self._columns = columns
+        self._limits = limits
         self._guessed = guessed
         self._encoder = encoder
         self._splitter = splitter
@@ -231,7 +236,9 @@ class _Work:
             file: the file's name, without the folder.
             first: the number of rows of the file before the block.
         """
-        typed, rejects = typed_rows(block, self._columns, guessed=self._guessed, notes=self.notes)
+        typed, rejects = typed_rows(
+            block, self._columns, limits=self._limits, guessed=self._guessed, notes=self.notes
+        )
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
         self._leave_out(typed, good)

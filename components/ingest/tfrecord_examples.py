@@ -10,6 +10,7 @@ import pyarrow as pa
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import Stream
+from slipway.components.ingest.encoded_images import problem_in_example
 from slipway.components.ingest.example_message import (
     SequenceError,
     example_of_sequence,
@@ -17,7 +18,7 @@ from slipway.components.ingest.example_message import (
     is_example,
 )
 from slipway.components.ingest.options import Options
-from slipway.components.ingest.source_limits import TOO_LONG
+from slipway.components.ingest.source_limits import TOO_LARGE, TOO_LONG
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 
 _OTHER_TYPE = "a value of another type than other records"
@@ -62,6 +63,8 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=why))
         elif name := _column_of_another_type(example, columns):
             rejects.append(Reject(_OTHER_TYPE, Place(None, offset, record), name))
+        elif found := problem_in_example(example, options.limits):
+            rejects.append(Reject(TOO_LARGE, Place(None, offset, record), *found))
         else:
             records.append(example)
             offsets.append(offset)

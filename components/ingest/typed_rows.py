@@ -20,16 +20,20 @@ from slipway.components.ingest.column_types import (
     parse_guessed,
     parse_plain,
 )
+from slipway.components.ingest.encoded_images import image_problems
 from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.float32_fit import misfits
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options, Type
+from slipway.components.ingest.source_limits import TOO_LARGE as BEYOND_LIMIT
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.suspect_numbers import odd_forms
 from slipway.components.iso_dates import ISO_DATE
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
 TOO_LARGE = "a number beyond 32-bit fractions"
 NO_DATE = "not a date, as all in training"
+_USUAL_LIMITS = SourceLimits()
 
 
 class GuessError(Exception):
@@ -85,7 +89,7 @@ def example_rows(
         there = {name: kind for name, kind in there.items() if name in columns}
     for block in form.read(file, options, there):
         _check_units(file, {name: block.units[name] for name in columns if name in block.units}, units)
-        typed, wrong = typed_rows(block, columns)
+        typed, wrong = typed_rows(block, columns, limits=options.limits)
         for name in dates:
             if name in columns and name in block.columns and pa.types.is_large_binary(typed[name].type):
                 _reject(wrong, block, name, NO_DATE, np.flatnonzero(_undated(typed[name])))
@@ -112,12 +116,18 @@ def _check_units(file: InputFile, found: Mapping[str, str], units: Mapping[str, 
 
 
 def typed_rows(
-    block: Block, columns: Columns, *, guessed: Collection[str] = (), notes: ColumnNotes | None = None
+    block: Block,
+    columns: Columns,
+    *,
+    limits: SourceLimits = _USUAL_LIMITS,
+    guessed: Collection[str] = (),
+    notes: ColumnNotes | None = None,
 ) -> tuple[dict[str, pa.Array], dict[int, Reject]]:
     """Return the columns' values, one for each row, and rejects by row, each for the first wrong value.
 
     Args:
         block: a block of any format; a column that it lacks has no values.
+        limits: of the images that a column may hold as bytes.
         guessed: text columns whose type is a guess.
         notes: collects values that are read differently than written.
 
@@ -140,6 +150,8 @@ def typed_rows(
             _reject(rejects, block, name, reason, np.flatnonzero(bad))
         if kind == ColumnType.FLOAT:
             _reject(rejects, block, name, TOO_LARGE, _too_large(name, typed[name], values, notes))
+        for row, problem in image_problems(typed[name], limits).items():
+            rejects.setdefault(row, Reject(BEYOND_LIMIT, block.find(row), name, problem))
     return typed, rejects
 
 

@@ -275,7 +275,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
             break
         with fetched(stored) as file:
             for block in format_of(options).read(file, options, kinds):
-                values, wrong = typed_rows(block, typed, guessed=guessed, notes=notes)
+                values, wrong = typed_rows(block, typed, limits=options.limits, guessed=guessed, notes=notes)
                 # A column with numbers that are too large is left out, so a run reads its rows.
                 unfit = [each for each in wrong.values() if each.reason != TOO_LARGE]
                 rejects = [*block.rejects, *unfit]

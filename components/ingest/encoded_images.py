@@ -1,0 +1,70 @@
+"""Finds images among values of bytes that are small in a file, and large or endless once decoded. Pure.
+
+Images in folders are examined as a whole, see `image_files.py`. Here only what their headers say counts:
+whether a model decodes the bytes of a column is not known.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slipway.components.image_sizes import (
+    GIF_BEGIN,
+    JPEG_BEGIN,
+    MOST_SCANS,
+    PNG_BEGIN,
+    WEBP_BEGIN,
+    decoded_pixels,
+    has_too_many_scans,
+    is_webp_animation,
+)
+from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.source_limits import SourceLimits
+
+_BEGINS = (PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN, WEBP_BEGIN)
+_LEAST_BYTES = 20  # shorter ones do not even say their size
+
+
+def image_problem(data: bytes, limits: SourceLimits) -> str:
+    """Describe why an image should not be decoded; "" for any other, and for bytes that are no image."""
+    if is_webp_animation(data):
+        return "a WebP of several frames, for which TensorFlow writes beyond its memory"
+    if data.startswith(JPEG_BEGIN) and has_too_many_scans(data):
+        return f"a JPEG of more than {MOST_SCANS} scans"
+    pixels = decoded_pixels(data)
+    is_large = pixels > limits.image_pixels
+    return f"an image of {pixels:,} pixels, {limits.exceeded('image_pixels')}" if is_large else ""
+
+
+def image_problems(values: pa.Array, limits: SourceLimits) -> dict[int, str]:
+    """Return the rows of a column with such an image, each with what is wrong with its first.
+
+    Args:
+        values: one value per row, large_binary, or a large list of them; of another type there are none.
+    """
+    is_list = pa.types.is_large_list(values.type)
+    flat = values.flatten() if is_list else values
+    if not pa.types.is_large_binary(flat.type):
+        return {}
+    if (pc.max(pc.binary_length(flat)).as_py() or 0) < _LEAST_BYTES:  # most columns of texts
+        return {}
+    found: dict[int, str] = {}
+    for begin in _BEGINS:
+        for place in pc.indices_nonzero(pc.fill_null(pc.starts_with(flat, begin), False)).to_pylist():
+            if problem := image_problem(flat[place].as_py(), limits):
+                found[place] = problem
+    if not is_list:
+        return found
+    parents = pc.list_parent_indices(values)
+    return {parents[place].as_py(): found[place] for place in sorted(found, reverse=True)}
+
+
+def problem_in_example(record: bytes, limits: SourceLimits) -> tuple[str, str] | None:
+    """Return the first feature of a serialised tf.Example with such an image, and what is wrong with it."""
+    if not any(begin in record for begin in _BEGINS):  # parsing it again would take far longer
+        return None
+    example = parse_example(record)
+    for name, feature in example.features.feature.items() if example is not None else ():
+        for value in feature.bytes_list.value:
+            if problem := image_problem(value, limits):
+                return name, problem
+    return None
