@@ -155,7 +155,7 @@ def _with_home(word: str) -> str:
 
 def _tell_origin() -> None:
     if _verbose:
-        traceback.print_exc()
+        say(traceback.format_exc().rstrip())  # an error may hold what a file's name or a cell does
 
 
 def _end_of_words(error: TyperException) -> NoReturn:

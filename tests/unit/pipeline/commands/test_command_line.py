@@ -144,6 +144,16 @@ def test_a_command_of_its_own_program_has_verbose_without_declaring_it(monkeypat
     assert "\nerror: there is full\n" in err
 
 
+def test_a_traceback_gives_a_terminal_nothing_to_obey(local_runner, monkeypatch):
+    def fail(output):
+        raise PipelineError("x\x1b]0;title\x07.csv is full")
+
+    monkeypatch.setattr("slipway.pipeline.commands.show.listed", fail)
+    _, _, err = local_runner("runs", "--verbose")
+    assert err.count(r"PipelineError: x\x1b]0;title\x07.csv is full") == 1
+    assert "\x1b" not in err
+
+
 @pytest.mark.parametrize(
     ("error", "code", "hint"),
     [
