@@ -1,6 +1,6 @@
 """The output of the format readers: blocks of rows, and the rows that could not be read."""
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -109,6 +109,7 @@ class Block:
         has_empty_end: whether rows have empty fields after the last column, which are not a column.
         part: the file's own name for the set the rows belong to, e.g. "train"; empty for most formats.
         units: of columns whose whole numbers are durations, what they count, e.g. "ms".
+        features: of serialised Examples, the names of those read so far of the file.
         position: the number of bytes of the file read so far, for the progress display.
     """
 
@@ -121,14 +122,18 @@ class Block:
     has_empty_end: bool = False
     part: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
+    features: Collection[str] = ()
     position: int = 0
 
 
-def check_columns(names: Sized, limits: SourceLimits, *, of: str) -> None:
+def check_columns(
+    names: Sized, limits: SourceLimits, *, of: str, remedy: str = "name the columns you need in data.columns"
+) -> None:
     """Check that there are no more columns than the limit.
 
     Args:
         of: the file's name as the user knows it.
+        remedy: what helps beside a higher limit.
 
     Raises:
         FileError: there are more columns.
@@ -136,5 +141,5 @@ def check_columns(names: Sized, limits: SourceLimits, *, of: str) -> None:
     if len(names) > limits.columns:
         raise FileError(
             f"{of} has {len(names):,} columns, {limits.exceeded('columns')}",
-            hint="name the columns you need in data.columns, or raise data.limits.columns",
+            hint=f"{remedy}, or raise data.limits.columns",
         )

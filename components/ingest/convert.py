@@ -42,12 +42,14 @@ class Report:
         shards: the shards it wrote, by split.
         digests: the files it read.
         units: by column of durations, what its whole numbers count, and the first file with it.
+        features: of files of serialised Examples, the names of all.
     """
 
     tally: Tally = field(default_factory=Tally)
     shards: dict[str, list[Shard]] = field(default_factory=dict)
     digests: list[FileDigest] = field(default_factory=list)
     units: dict[str, tuple[str, str]] = field(default_factory=dict)
+    features: set[str] = field(default_factory=set)
 
     def to_json(self) -> dict[str, object]:
         """Return the report in JSON types; `from_json` reads it back."""
@@ -56,6 +58,7 @@ class Report:
             "shards": {name: [asdict(shard) for shard in shards] for name, shards in self.shards.items()},
             "digests": [asdict(digest) for digest in self.digests],
             "units": {name: list(found) for name, found in self.units.items()},
+            "features": sorted(self.features),
         }
 
     @classmethod
@@ -66,6 +69,7 @@ class Report:
             shards=typed(dict[str, list[Shard]], data["shards"]),
             digests=typed(list[FileDigest], data["digests"]),
             units=typed(dict[str, tuple[str, str]], data["units"]),
+            features=set(typed(list[str], data["features"])),
         )
 
     def add(self, other: "Report") -> None:
@@ -78,6 +82,7 @@ class Report:
             self.add_units({name: unit}, file)
         self.tally.add(other.tally)
         self.digests += other.digests
+        self.features |= other.features
         for name, shards in other.shards.items():
             self.shards.setdefault(name, []).extend(shards)
 
@@ -151,6 +156,7 @@ def convert(
                 digest = None if begin else file_digest(file)
                 for block in format_of(options).read(file, options, columns):
                     report.add_units(block.units, file.name)
+                    report.features.update(block.features)
                     rejects = [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
                     # In the order of the file, wherever its blocks begin.
                     rejects.sort(key=lambda reject: reject.place.offset)

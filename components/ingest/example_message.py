@@ -34,11 +34,6 @@ class SequenceError(Exception):
     """A SequenceExample cannot be converted to lists of values; the message says why."""
 
 
-def is_example(record: bytes) -> bool:
-    """Return True if the bytes are a serialised tf.Example."""
-    return parse_example(record) is not None
-
-
 def find_value(record: bytes, name: str) -> int | float | bytes | None:
     """Return the first value of a feature of a serialised tf.Example; None if it has no value."""
     example = parse_example(record)

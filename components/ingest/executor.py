@@ -39,6 +39,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task, final_names, plan_tasks
 from slipway.components.ingest.quarantine import BadRowsError, NoRowsError, check_tally
 from slipway.components.ingest.storage import StoredFile, list_files
+from slipway.components.ingest.tfrecord_examples import WRITE_FEWER
 from slipway.components.progress import report as tell
 
 OPTIONS_KEY = "ingest"
@@ -313,6 +314,7 @@ def _best(paths: Iterable[str]) -> dict[str, Any] | None:
 
 def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:
     """Write the summary, check the counts of rows, and give the shards their final names."""
+    check_columns(report.features, options.limits, of="the source", remedy=WRITE_FEWER)
     tally = report.tally
     notes = tally.notes.sentences()
     notes |= {INDEX: INDEX_NOTE} if tally.has_index else {}

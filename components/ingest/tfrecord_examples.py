@@ -3,11 +3,11 @@
 A tf.SequenceExample becomes a tf.Example, in which each feature list is a list of values.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import pyarrow as pa
 
-from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.encoded_images import problem_in_example
@@ -15,13 +15,15 @@ from slipway.components.ingest.example_message import (
     SequenceError,
     example_of_sequence,
     find_value,
-    is_example,
+    parse_example,
 )
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import TOO_LARGE, TOO_LONG
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 
 _OTHER_TYPE = "a value of another type than other records"
+WRITE_FEWER = "write the examples anew with the features that you need"
+"""The remedy for too many features, of which none can be chosen: examples are passed on as they are."""
 _OTHER = "it has other fields, or is not a protobuf message"
 
 
@@ -42,8 +44,10 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     """Yield the records of a file.
 
     Raises:
-        FileError: a record's length is wrong, so no record after it can be found.
+        FileError: a record's length is wrong, so no record after it can be found; there are too many
+            features.
     """
+    features: set[str] = set()
     records: list[bytes] = []
     offsets: list[int] = []
     rejects: list[Reject] = []
@@ -58,7 +62,9 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             continue
         offset, record = item
         size += len(record)
-        example, why = _as_example(record)
+        example, why, names = _as_example(record)
+        features.update(names)
+        check_columns(features, options.limits, of=file.name, remedy=WRITE_FEWER)
         if example is None:
             rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=why))
         elif name := _column_of_another_type(example, columns):
@@ -69,9 +75,9 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             records.append(example)
             offsets.append(offset)
         if size >= options.block_bytes:
-            yield _block(records, offsets, rejects, columns)
+            yield _block(records, offsets, rejects, columns, features)
             records, offsets, rejects, size = [], [], [], 0
-    yield _block(records, offsets, rejects, columns)
+    yield _block(records, offsets, rejects, columns, features)
 
 
 def _good(file: InputFile, options: Options) -> Iterator[bytes]:
@@ -80,17 +86,26 @@ def _good(file: InputFile, options: Options) -> Iterator[bytes]:
             yield example
 
 
-def _as_example(record: bytes) -> tuple[bytes | None, str]:
-    """Return the record as a tf.Example; if it is not one, return None and why."""
-    if is_example(record):
-        return record, ""
+def _as_example(record: bytes) -> tuple[bytes | None, str, Collection[str]]:
+    """Return the record as a tf.Example, "" and the names of its features; if it is not one, None and why."""
+    if (found := parse_example(record)) is not None:
+        return record, "", found.features.feature
     try:
-        return example_of_sequence(record), _OTHER
+        record_of_sequence = example_of_sequence(record)
     except SequenceError as error:
-        return None, f"it is a SequenceExample, but {error}"
+        return None, f"it is a SequenceExample, but {error}", ()
+    if record_of_sequence is None:
+        return None, _OTHER, ()
+    return record_of_sequence, "", parse_example(record_of_sequence).features.feature
 
 
-def _block(records: list[bytes], offsets: list[int], rejects: list[Reject], columns: Columns) -> Block:
+def _block(
+    records: list[bytes],
+    offsets: list[int],
+    rejects: list[Reject],
+    columns: Columns,
+    features: Collection[str],
+) -> Block:
     arrow = {
         ColumnType.INT: pa.int64(),
         ColumnType.FLOAT: pa.float64(),
@@ -106,6 +121,7 @@ def _block(records: list[bytes], offsets: list[int], rejects: list[Reject], colu
         records=pa.array(records, pa.large_binary()),
         rejects=rejects,
         find=_finder(records, offsets),
+        features=features,
         position=offsets[-1] if offsets else 0,
     )
 

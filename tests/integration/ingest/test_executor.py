@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.options import Options
-from slipway.components.ingest.tfrecord import read_records
+from slipway.components.ingest.source_limits import SourceLimits
+from slipway.components.ingest.tfrecord import frame, read_records
 from slipway.pipeline.wiring.beam_engine import NO_PACKAGE
 
 pytestmark = [
@@ -446,6 +447,17 @@ def test_files_without_a_row_are_named(run, tmp_path):
     with pytest.raises(ComponentError, match=r"/a\.csv\.gz and 1 more: it has no rows") as caught:
         run(tmp_path, {"all": "*.gz"})
     assert caught.value.hint == "a table needs rows below its header"
+
+
+def test_features_of_all_files_of_examples_are_counted_together(run, tmp_path):
+    from slipway.components.ingest.example_message import MESSAGES
+
+    for name in "ab":
+        example = MESSAGES["Example"]()
+        example.features.feature[name].int64_list.value.append(1)
+        (tmp_path / f"{name}.tfrecord").write_bytes(frame([example.SerializeToString()]))
+    with pytest.raises(ComponentError, match=r"the source has 2 columns, more than data\.limits\.columns"):
+        run(tmp_path, {"all": "*.tfrecord"}, format="tfrecord", limits=SourceLimits(columns=1))
 
 
 @pytest.mark.usefixtures("tfx")

@@ -5,7 +5,6 @@ import pytest
 from slipway.components.ingest.example_message import (
     SequenceError,
     example_of_sequence,
-    is_example,
     parse_example,
 )
 
@@ -37,7 +36,7 @@ def sequence(context, lists):
 def test_steps_of_one_value_each_are_a_list_beside_the_features_of_the_context():
     lists = steps(b"page", int64s(7), int64s(9)) + steps(b"word", texts(b"a"), texts(b"b")) + steps(b"none")
     record = sequence(entry(b"user", int64s(1)), lists)
-    assert not is_example(record)
+    assert parse_example(record) is None
     features = parse_example(example_of_sequence(record)).features.feature
     assert features["user"].int64_list.value == [1]
     assert features["page"].int64_list.value == [7, 9]

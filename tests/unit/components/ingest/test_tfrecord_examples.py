@@ -9,6 +9,7 @@ import zstandard
 
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.convert import Report
 from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.tfrecord import frame
@@ -172,3 +173,22 @@ def test_messages_that_are_no_examples_are_quarantined(ingest, write):
         ("not a tf.Example", True),
     ]
     assert found.rejects[0]["detail"].endswith("a step of 'x' has 2 values; only one each can be read")
+
+
+def test_no_more_features_than_columns_are_read_of_a_file(ingest, tmp_path):
+    encoded = [
+        record
+        for names in (["a", "b"], ["b", "c"], ["c", "d"])
+        for record in ExampleEncoder(dict.fromkeys(names, ColumnType.INT))
+        .encode({name: pa.array([1], pa.int64()) for name in names}, 1)
+        .to_pylist()
+    ]
+    (tmp_path / "in.tfrecord").write_bytes(frame(encoded))
+    settings = {"format": "tfrecord", **ALL}
+    found = ingest(tmp_path / "in.tfrecord", **settings, limits=SourceLimits(columns=4))
+    assert found.report.features == {"a", "b", "c", "d"}
+    assert Report.from_json(found.report.to_json()).features == found.report.features
+    with pytest.raises(FileError) as caught:
+        ingest(tmp_path / "in.tfrecord", **settings, limits=SourceLimits(columns=3))
+    assert caught.value.message.endswith("in.tfrecord has 4 columns, more than data.limits.columns (3)")
+    assert caught.value.hint.startswith("write the examples anew with the features that you need, or raise")
