@@ -56,7 +56,8 @@ def anomalies(data: bytes, *, split: str) -> Iterator[Anomaly]:
     for name, info in [*infos, *whole]:
         for reason in info.reason:
             yield Anomaly(
-                feature=name,
+                # The key of a name with a point or brackets has quotes around it.
+                feature=".".join(info.path.step) or name,
                 split=split,
                 type=anomalies_pb2.AnomalyInfo.Type.Name(reason.type),
                 severity=_SEVERITIES.get(info.severity, "warning"),

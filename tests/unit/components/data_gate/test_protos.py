@@ -4,9 +4,9 @@ import itertools
 import math
 
 import pytest
-from tensorflow_metadata.proto.v0 import statistics_pb2
+from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 
-from slipway.components.data_gate.protos import split_statistics
+from slipway.components.data_gate.protos import anomalies, split_statistics
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distribution_limits import find_drift
 
@@ -97,3 +97,20 @@ def test_nan_within_lists_is_no_missing_row_unless_there_is_nothing_else(nan, mi
         histogram.buckets.add(low_value=0.0, high_value=1.0, sample_count=3000 - nan)
     amounts = split_statistics(found.SerializeToString()).features["amounts"]
     assert (amounts.missing, amounts.is_number) == (missing, not missing)
+
+
+@pytest.mark.parametrize("name", ["fare", "price (EUR)", "a.b", "it's"])
+def test_anomaly_has_the_name_of_its_column_whatever_quotes_its_key_has(name):
+    found = anomalies_pb2.Anomalies()
+    info = found.anomaly_info[f"'{name}'"]
+    info.path.step.append(name)
+    info.reason.add(short_description="New column")
+    [anomaly] = anomalies(found.SerializeToString(), split="train")
+    assert anomaly.feature == name
+
+
+def test_anomaly_of_the_data_as_a_whole_names_no_column():
+    found = anomalies_pb2.Anomalies()
+    found.dataset_anomaly_info.reason.add(short_description="Few rows")
+    [anomaly] = anomalies(found.SerializeToString(), split="train")
+    assert not anomaly.feature
