@@ -4,6 +4,8 @@ Images in folders are examined as a whole, see `image_files.py`. Here only what 
 whether a model decodes the bytes of a column is not known.
 """
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,17 +24,37 @@ from slipway.components.ingest.source_limits import SourceLimits
 
 _BEGINS = (PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN, WEBP_BEGIN)
 _LEAST_BYTES = 20  # shorter ones do not even say their size
+# That are skipped to find an image's size, in half a second. Parquet repeats a long value for a few bytes.
+_MOST_PARTS = 1_000_000
+
+
+class _TooManyPartsError(Exception):
+    """An image has more than `_MOST_PARTS` parts before its size is known."""
 
 
 def image_problem(data: bytes, limits: SourceLimits) -> str:
     """Describe why an image should not be decoded; "" for any other, and for bytes that are no image."""
-    if is_webp_animation(data):
-        return "a WebP of several frames, for which TensorFlow writes beyond its memory"
-    if data.startswith(JPEG_BEGIN) and has_too_many_scans(data):
-        return f"a JPEG of more than {MOST_SCANS} scans"
-    pixels = decoded_pixels(data)
+    step = _countdown()
+    try:
+        if is_webp_animation(data):
+            return "a WebP of several frames, for which TensorFlow writes beyond its memory"
+        if data.startswith(JPEG_BEGIN) and has_too_many_scans(data, step=step):
+            return f"a JPEG of more than {MOST_SCANS} scans"
+        pixels = decoded_pixels(data, step=step)
+    except _TooManyPartsError:
+        return f"an image of more than {_MOST_PARTS:,} parts before its pixels"
     is_large = pixels > limits.image_pixels
     return f"an image of {pixels:,} pixels, {limits.exceeded('image_pixels')}" if is_large else ""
+
+
+def _countdown() -> Callable[[], None]:
+    left = iter(range(_MOST_PARTS))
+
+    def step() -> None:
+        if next(left, None) is None:
+            raise _TooManyPartsError
+
+    return step
 
 
 def image_problems(values: pa.Array, limits: SourceLimits) -> dict[int, str]:

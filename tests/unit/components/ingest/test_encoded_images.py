@@ -26,7 +26,10 @@ ANIMATION = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0" + bytes(6)
 TOO_MANY = "an image of 1,001,000 pixels, more than data.limits.image_pixels (1,000,000)"
 
 
-@pytest.mark.parametrize("data", [LARGE, WIDE_GIF, SCANS, ANIMATION])
+LONG = b"\xff\xd8" + b"\xff" * 1_000_002
+
+
+@pytest.mark.parametrize("data", [LARGE, WIDE_GIF, SCANS, ANIMATION, LONG])
 def test_image_that_is_too_large_or_has_too_many_scans_or_frames_is_told(data):
     assert image_problem(data, LIMITS)
 
