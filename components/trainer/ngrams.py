@@ -26,7 +26,9 @@ def hashed_ngrams(texts: Any, *, size: int) -> tf.Tensor:
         int64 [rows, size], a feature with NGRAM_CODES categories, padded with 0.
     """
     lower = tf.strings.lower(tf.reshape(texts, [-1]), encoding="utf-8")
-    words = tf.strings.split(tf.strings.regex_replace(lower, _NO_WORD, " "))
+    # Without a limit, a text of 100 MB of short words would take gigabytes for words that are dropped anyway.
+    # What is left of a text after the last split is none of the first words.
+    words = tf.strings.split(tf.strings.regex_replace(lower, _NO_WORD, " "), maxsplit=size)[:, :size]
     return _coded(tf.strings.ngrams(words, (1, 2)), size, NGRAM_CODES)
 
 

@@ -37,6 +37,24 @@ def test_texts_without_words_are_empty_and_long_ones_are_cut():
     assert all(0 < code < NGRAM_CODES for code in long)
 
 
+def test_words_that_are_dropped_take_no_memory(monkeypatch):
+    counts, ngrams = [], tf.strings.ngrams
+
+    def counted(words, widths):
+        counts.append(words.row_lengths())
+        return ngrams(words, widths)
+
+    monkeypatch.setattr(tf.strings, "ngrams", counted)
+    texts = [" one two ", "one two three", "one two three four", "one, two; three - four five", ""]
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        found = session.run([hashed_ngrams(tf.constant(texts), size=3), counts[0]])
+    codes, lengths = (each.tolist() for each in found)
+    assert lengths == [2, 3, 3, 3, 0]
+    assert codes[0][:2] == codes[1][:2]
+    assert codes[1] == codes[2] == codes[3], "the first words, however many follow"
+    assert codes[0][2] > 0, "a pair, where the words leave room"
+
+
 def test_values_of_lists_are_hashed_as_a_whole():
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         lists = tf.ragged.constant([["new york", "york", "a"], [], ["york", ""], [""], ["", "york"]])
