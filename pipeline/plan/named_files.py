@@ -19,6 +19,10 @@ _WRITERS = frozenset({"Pusher"})
 # `models.wide.build`, and as entry points are written, `models.wide:build` or `models/wide.py:build`.
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*")
 _IN_FILE = re.compile(r"(.*\.py)(:[A-Za-z_]\w*)?")
+# Between several paths in one text: `train.csv,eval.csv`.
+_BETWEEN = re.compile(r"\s*[,;\n]\s*")
+# What code fills into a file's name: `data/{split}.csv`, `data/part-%02d.csv`.
+_FILLED_IN = re.compile(r"\{\w*\}|%\d*[ds]")
 # Parameters that name a module even without a dot: the module of a component's functions, or of a metric.
 _MODULES = frozenset({"module_path", "module"})
 
@@ -35,7 +39,9 @@ def named_files(
     Every text that is the path of a file counts, whether meant as a path or not; relative paths start at
     the working directory and at `folders`. A folder counts if the text is a parameter's whole value or has a
     slash; hidden files and folders in it match no pattern. A text that is itself a glob pattern counts if it
-    has a slash, unless it may match what is written. Python files are code, and are left out.
+    has a slash, unless it may match what is written; so does one in which code fills in names or numbers. A
+    text may name several, with commas between them, and the files of a TensorFlow checkpoint by what their
+    names begin with. Python files are code, and are left out.
 
     Args:
         values: the parameters by name, with JSON texts parsed.
@@ -50,7 +56,8 @@ def named_files(
     for name, value in values.items():
         if name in _READ_OTHERWISE:
             continue
-        texts = (text for _, text in _named_texts("", value) if text and not text.endswith(".py"))
+        paths = (path for _, text in _named_texts("", value) for path in _paths_in(text))
+        texts = (text for text in paths if text and not text.endswith(".py"))
         for text, start in itertools.product(texts, starts):
             path = Path(os.path.abspath(start / text))  # noqa: PTH100  (without following links)
             if os.path.isfile(path):  # noqa: PTH113  (False for impossible paths, e.g. a text of 5,000 letters)
@@ -59,8 +66,12 @@ def named_files(
                 continue
             elif os.path.isdir(path) and not _holds(path, own):  # noqa: PTH112
                 patterns.add(f"{glob.escape(str(path))}/**/*")
-            elif "/" in text and glob.has_magic(text) and not (_is_wide(path) and _holds(_base(path), own)):
-                patterns.add(str(path))
+            elif os.path.isfile(f"{path}.index"):  # noqa: PTH113
+                patterns.add(f"{glob.escape(str(path))}.*")
+            elif "/" in text and glob.has_magic(filled := _FILLED_IN.sub("*", str(path))):
+                pattern = Path(filled)
+                if not (_is_wide(pattern) and _holds(_base(pattern), own)):
+                    patterns.add(filled)
     return sorted(files), sorted(patterns)
 
 
@@ -113,6 +124,13 @@ def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for item in value:
             yield from _named_texts(key, item)
+
+
+def _paths_in(text: str) -> Iterator[str]:
+    """Yield what may be a path in a text: the whole, and the parts between commas, as Python opens them."""
+    for part in dict.fromkeys((text, *_BETWEEN.split(text))):
+        path = part.removeprefix("file://")
+        yield os.path.expanduser(path) if path.startswith("~/") else path  # noqa: PTH111
 
 
 def _base(pattern: Path) -> Path:

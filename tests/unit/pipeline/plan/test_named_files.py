@@ -53,6 +53,38 @@ def test_pattern_without_a_slash_or_of_what_the_run_writes_does_not_count(folder
     assert named({"data": text}, written=[folder / "out" / "artifacts"]) == ([], [])
 
 
+def test_each_file_of_a_text_with_commas_counts(folder):
+    both = ([f"{folder}/schema.pbtxt", f"{folder}/words/en.txt"], [])
+    assert named({"files": "schema.pbtxt, words/en.txt"}) == both
+    assert named({"files": [f"{folder}/schema.pbtxt;./words/en.txt"]}) == both
+    assert named({"columns": "train,out"}) == ([], []), "words in a list are no folders"
+
+
+def test_file_counts_by_its_address_and_in_the_home_folder(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder / "words"))
+    found = ([f"{folder}/words/en.txt"], [])
+    assert named({"file": f"file://{folder}/words/en.txt"}) == named({"file": "~/en.txt"}) == found
+    assert named({"sign": "~"}) == ([], [])
+
+
+def test_files_of_a_checkpoint_count_by_what_their_names_begin_with(folder):
+    for name in ("bert.ckpt.index", "bert.ckpt.data-00000-of-00001", "bert.ckpt-2.index"):
+        (folder / "train" / name).touch()
+    files, patterns = named({"custom_config": {"pretrained": "train/bert.ckpt"}})
+    assert files == []
+    names = ["bert.ckpt.data-00000-of-00001", "bert.ckpt.index"]
+    assert matching_files(patterns) == [folder / "train" / name for name in names]
+
+
+@pytest.mark.parametrize(
+    "how", ["words/{language}.txt", "./words/{}.txt", "words/%s.txt", "{place}/words/%02d.txt"]
+)
+def test_file_counts_whose_name_code_fills_in(folder, how):
+    files, patterns = named({"data": how.replace("{place}", str(folder))})
+    assert files == []
+    assert matching_files(patterns) == [folder / "words/en.txt"]
+
+
 def test_hidden_files_count_only_if_they_are_named_themselves(folder):
     """Other programs write them, such as git and file managers: each would make a training run again."""
     for hidden in ("words/.DS_Store", "words/.git/index", "words/.vocabulary"):
