@@ -285,12 +285,13 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
     """Return the nodes, each with the upstream gates that it only waits for, without reading their outputs.
 
     A resolver of the latest blessed model that is upstream of a gate finds the reference data of that
-    model.
+    model. One after which no model is made or blessed, as for inference, compares none with itself: the store
+    is asked.
     """
     judges = {node.id for node in nodes if _JUDGEMENTS.intersection(node.outputs.values())}
     asked = {up for node in nodes if node.id in judges for up in node.upstream}
     found = []
-    # Where no model is made there is none that could be compared with itself: the store is asked.
+    graph = Graph(ir.pipeline_info.id, tuple(nodes))
     trains = any("Model" in node.outputs.values() for node in nodes if not node.is_resolver)
     for node, each in zip(nodes, ir.nodes, strict=True):
         inputs = each.pipeline_node.inputs.inputs.values()
@@ -298,10 +299,16 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
         changed = replace(node, gates=tuple(sorted(judges.intersection(node.upstream) - givers)))
         if node.finds_baseline and node.id in asked:
             changed = replace(changed, finds_baseline=False, finds_reference="blessed")
-        elif not trains:
+        elif not (trains and _is_compared(node, graph)):
             changed = replace(changed, finds_baseline=False)
         found.append(changed)
     return tuple(found)
+
+
+def _is_compared(node: Node, graph: Graph) -> bool:
+    """Return True if models are made or blessed after a resolver, with what it finds."""
+    later = (graph[name] for name in graph.downstream_of([node.id]) - {node.id})
+    return any({"Model", "ModelBlessing"}.intersection(each.outputs.values()) for each in later)
 
 
 def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:

@@ -401,6 +401,19 @@ def train(word: str):
     return pipeline("train", fit, Bless(model=fit.outputs["model"]).with_id("Bless"))
 
 
+def train_and_infer(word: str):
+    """Makes and blesses a model, and uses the latest that earlier runs have blessed."""
+    fit = Fit(text=word).with_id("Fit")
+    latest = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
+        model=tfx.dsl.Channel(type=standard_artifacts.Model),
+        model_blessing=tfx.dsl.Channel(type=standard_artifacts.ModelBlessing),
+    ).with_id("Before")
+    use = Infer(model=latest.outputs["model"]).with_id("Infer")
+    bless = Bless(model=fit.outputs["model"]).with_id("Bless")
+    return pipeline("train-and-infer", latest, fit, bless, use)
+
+
 def infer(name: str, store: str):
     """Uses the latest model that the pipeline above has blessed: of another name, or of the same one."""
     kinds = {"model": standard_artifacts.Model, "model_blessing": standard_artifacts.ModelBlessing}

@@ -162,6 +162,17 @@ def test_the_latest_blessed_model_of_a_pipeline_whose_runs_are_not_known_here_is
     assert [node.state for node in told[-1].nodes] == ["cached"] * 2
 
 
+def test_the_latest_blessed_model_that_only_inference_uses_is_looked_up_although_the_pipeline_trains(run):
+    """The next run uses it, as in TFX's own runner: none is compared with itself here."""
+    for word in ("one", "two"):
+        run("train_and_infer", sets=[f"word={word}"])
+        again = run("train_and_infer", sets=[f"word={word}"])
+        assert Path(made(again)["Infer"]).read_text() == word
+        assert {again.node(name).state for name in ("Fit", "Bless")} == {"cached"}
+        same = run("train_and_infer", sets=[f"word={word}"])
+        assert [node.state for node in same.nodes] == ["cached"] * 4
+
+
 def test_a_model_that_was_blessed_by_runs_recorded_elsewhere_is_compared_with(in_process, warm, tmp_path):
     """As TFX's own runner leaves it in the store, or a run with another output folder."""
 
