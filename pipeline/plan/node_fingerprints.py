@@ -4,6 +4,7 @@ import contextlib
 import csv
 import glob
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -327,10 +328,12 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
             without_revision(name) if name.startswith(HF) else name: f"{file.checksum} {file.size_bytes}"
             for name, file in sorted(objects.items())
         }
-    files = matching_files(pattern for pattern in node.data if pattern not in remote)
+    matched = {pattern: matching_files([pattern]) for pattern in node.data if pattern not in remote}
+    files = sorted({file for each in matched.values() for file in each})
     if not files:
         return found
-    base = files[0].parent if len(files) == 1 else Path(*_common_parts(files))
+    # Files count by their names below where they are looked for: a folder's name may be a span, or a label.
+    base = Path(*_common_parts([_place(pattern) for pattern, each in matched.items() if each]))
     return found | data_digests(files, base=base, memo=memo)
 
 
@@ -346,9 +349,14 @@ def matching_files(patterns: Iterable[str]) -> list[Path]:
     return sorted(path for path in map(Path, names) if path.is_file())
 
 
-def _common_parts(files: list[Path]) -> list[str]:
+def _place(pattern: str) -> Path:
+    """Return the folder in which a pattern's files are looked for, or a file is."""
+    return Path(*itertools.takewhile(lambda part: not glob.has_magic(part), Path(pattern).parent.parts))
+
+
+def _common_parts(folders: Iterable[Path]) -> list[str]:
     common = []
-    for parts in zip(*(file.parent.parts for file in files), strict=False):
+    for parts in zip(*(folder.parts for folder in folders), strict=False):
         if len(set(parts)) > 1:
             break
         common.append(parts[0])

@@ -108,6 +108,21 @@ def test_added_data_file_counts(project, keys):
     assert "Ingest" in changed(before, keys())
 
 
+@pytest.mark.parametrize("pattern", ["days/day-*/*.csv", "days/**/*"])
+def test_renamed_folder_of_the_only_data_counts_as_its_name_may_be_a_span_or_a_label(project, pattern):
+    node = Node("Ingest", "Ingest", (), data=(f"{project}/{pattern}", f"{project}/none/*.csv"))
+
+    def names():
+        parts = own_parts(node, roots=(project,), memo=None)
+        return [name for name in parts if name.startswith("data:")]
+
+    (project / "days").mkdir()
+    (project / "data").rename(project / "days" / "day-1")
+    assert names() == ["data:day-1/trips.csv"]
+    (project / "days" / "day-1").rename(project / "days" / "day-2")
+    assert names() == ["data:day-2/trips.csv"]
+
+
 def test_settings_change_their_node_and_the_baseline_its_resolver(keys):
     assert changed(keys(), keys(batch_size="512")) == {"Trainer"}
     assert changed(keys(), keys(baseline="another")) == {"Baseline"}
