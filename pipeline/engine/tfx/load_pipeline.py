@@ -74,10 +74,10 @@ def built(
 
     Raises:
         UsageError: the function lacks arguments, the result is not a pipeline, or the pipeline holds
-            another pipeline or an exit handler.
+            another pipeline or an exit handler, or is asynchronous.
     """
     from tfx.orchestration.kubeflow.decorators import FinalStatusStr
-    from tfx.orchestration.pipeline import Pipeline
+    from tfx.orchestration.pipeline import ExecutionMode, Pipeline
 
     pipeline, rest = found, dict(parameters)
     if callable(found) and not isinstance(found, Pipeline):
@@ -89,6 +89,11 @@ def built(
         raise UsageError(f"{name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
     if not pipeline.components:
         raise UsageError(f"{name}: gave a pipeline without components.")
+    if pipeline.execution_mode != ExecutionMode.SYNC:
+        raise UsageError(
+            f"{name}: its execution_mode is ASYNC, in which what nodes make belongs to no run.",
+            hint="leave execution_mode out",
+        )
     if inner := [node.id for node in pipeline.components if isinstance(node, Pipeline)]:
         raise UsageError(
             f"{name}: holds a pipeline inside a pipeline ({', '.join(inner)}), which cannot be run here.",

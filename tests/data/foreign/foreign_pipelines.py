@@ -338,6 +338,12 @@ def nested(folder: str):
     return pipeline("outer", folder, pipeline("inner", folder, Make(text="a").with_id("Make")))
 
 
+def asynchronous(folder: str):
+    """A pipeline whose nodes belong to no run."""
+    mode = tfx.dsl.ExecutionMode.ASYNC
+    return tfx.dsl.Pipeline("asynchronous", folder, components=[Make(text="a")], execution_mode=mode)
+
+
 def loop(folder: str):
     """A loop over artifacts."""
     nodes = [Make(text=text).with_id(f"Make-{text}") for text in ("a", "b")]
