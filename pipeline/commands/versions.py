@@ -22,6 +22,7 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import PipelineError, UsageError, raised_as
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
+from slipway.pipeline.runs.run_target import Origin
 from slipway.pipeline.runs.user import user_name
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.invocation import command
@@ -101,8 +102,11 @@ def versions(config: WorkloadConfig, output: Path) -> list[Version]:
 
 def versions_text(found: Sequence[Version], config: WorkloadConfig, output: Path) -> str:
     """Return one line per version, or a line that names the searched folder if there is none."""
-    lines = "\n".join(version.line() for version in found)
-    return lines or f"No version was pushed yet to {serving_base(config, output.absolute())}."
+    if found:
+        return "\n".join(version.line() for version in found)
+    base = serving_base(config, output.absolute())
+    there, hint = _pushed_elsewhere(base, config, output)
+    return f"No version was pushed yet to {base}{there}." + (f"\nhint: {hint}" if hint else "")
 
 
 @dataclass(frozen=True)
@@ -220,8 +224,35 @@ def _repeated_by(words: str) -> Iterator[None]:
 
 
 def no_version(base: str, config: WorkloadConfig, output: Path) -> UsageError:
-    """Return the error for a workload without versions, with the command that makes one."""
-    return UsageError(f"{base} has no version.", hint=command("run", *config.words, output=output))
+    """Return the error for a workload without versions, with the command that shows or makes one."""
+    there, hint = _pushed_elsewhere(base, config, output)
+    return UsageError(
+        f"{base} has no version{there}.", hint=hint or command("run", *config.words, output=output)
+    )
+
+
+def _pushed_elsewhere(base: str, config: WorkloadConfig, output: Path) -> tuple[str, str]:
+    """Return where the workload's last push went, in words, if not to `base`, and how to look there.
+
+    The destination may be that of a profile, or of a `--set`, which whoever asks left out. Both texts are
+    empty if nothing was pushed elsewhere.
+    """
+    for record in History(output.absolute()).runs(leave_out=("nodes",)):
+        if record.workload != config.name or not record.pushed or record.rollback:
+            continue
+        place, _, version = record.pushed["path"].rpartition("/")
+        if place == base:
+            break
+        told = f"; run {record.run_id} pushed version {version} to {place}"
+        origin = record.target.origin or Origin()
+        if any(each.startswith("push.destination=") for each in origin.sets):
+            return (
+                told,
+                "put that push.destination into a profile of the workload file, and name it by --profile",
+            )
+        profile = ("--profile", origin.profile) if origin.profile else ()
+        return told, command("versions", config.words[0], *profile, output=output)
+    return "", ""
 
 
 def pushed_version(store: VersionStore, version: int | None, config: WorkloadConfig, output: Path) -> int:

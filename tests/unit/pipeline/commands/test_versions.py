@@ -22,8 +22,10 @@ from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.versions import Version, pushed_version, rollback, versions, versions_text
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import alone, working
 from slipway.pipeline.runs.run_id import parts_of
+from slipway.pipeline.runs.run_target import Origin, RecordedRequest
 from slipway.pipeline.terminal.invocation import command
 
 NAMES = ("a", "b", "c")
@@ -50,6 +52,29 @@ def test_missing_versions_are_reported(config, output):
     )
     with pytest.raises(UsageError, match="has no version"):
         rollback(config, output, to=None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "remedy"),
+    [
+        (Origin("toy.yaml", (), "prod"), "versions toy --profile prod --output"),
+        (
+            Origin("toy.yaml", ("push.destination=/srv/toy",), "prod"),
+            "put that push.destination into a profile",
+        ),
+    ],
+)
+def test_versions_that_a_profile_pushed_elsewhere_are_named_where_none_are(config, output, origin, remedy):
+    history = History(output)
+    record = history.new_run("toy", RecordedRequest(origin=origin))
+    record.pushed = {"version": "17", "path": "/srv/toy/17"}
+    history.save(record)
+    told = f"; run {record.run_id} pushed version 17 to /srv/toy."
+    assert told in versions_text([], config, output)
+    assert remedy in versions_text([], config, output)
+    with pytest.raises(UsageError, match="has no version; run") as refused:
+        rollback(config, output, to=None)
+    assert remedy in refused.value.hint
 
 
 def test_pushed_version_is_the_newest_or_the_one_that_is_asked_for(base, output, pushed):
