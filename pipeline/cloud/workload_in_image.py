@@ -1,5 +1,6 @@
 """The target of a cloud run: the workload with every path as it is in the image. Pure."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from slipway.pipeline.cloud.task_resources import resources_of
 from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.cloud.trainable import require_trainable
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.config.data_gate import span_of
+from slipway.pipeline.config.data_gate import DataGateConfig, reference_folder, span_of
 from slipway.pipeline.config.importable import files_imported
 from slipway.pipeline.config.train import PretrainedConfig, TrainConfig
 from slipway.pipeline.errors import ConfigError, raised_as
@@ -123,6 +124,7 @@ class Target:
             lambda: _refuse_name(config),
             lambda: _refuse_destination_here(config),
             lambda: _refuse_signing_key_here(config),
+            lambda: _refuse_hook_here(config, image),
             lambda: _refuse_checkpoints_here(config),
             lambda: _check_machines(config),
             lambda: _refuse_missing_accelerator(config),
@@ -131,6 +133,7 @@ class Target:
             lambda: _schema(config, image),
             lambda: _refuse_code_here(config, image),
             lambda: _pretrained(config, image),
+            lambda: _gate(config, image),
             lambda: _source(request, config, image),
         )
         require(needed, who="a cloud run", profiles=config.profiles, wrong=list(wrong))
@@ -167,6 +170,7 @@ class Target:
                     "schema_path": _schema(config, image),
                     "push": config.push.model_copy(update={"destination": destination}),
                     "train": _train(config, image, root),
+                    "data_gate": _gate(config, image),
                     "metadata": None,  # the service keeps its own
                 }
             ),
@@ -214,6 +218,22 @@ def _refuse_signing_key_here(config: WorkloadConfig) -> None:
             hint="mount the key into the Pusher's container as a secret, and name the environment variable "
             "that holds its path there: push.sign.key_env",
         )
+
+
+def _refuse_hook_here(config: WorkloadConfig, image: Image) -> None:
+    """Reject a hook that is, or that names, a file of the project which the image lacks.
+
+    It would fail after each push. What is outside of the project may be the image's own.
+    """
+    for number, word in enumerate(config.push.hook):
+        file = image.root / word
+        is_named = file.is_file() or (number == 0 and "/" in word)
+        if (
+            is_named
+            and file.is_relative_to(image.root)
+            and image.path_of(Path(os.path.normpath(file))) is None
+        ):
+            raise _not_in_image("push.hook", word, hint=_CODE_IN_IMAGE)
 
 
 def _refuse_checkpoints_here(config: WorkloadConfig) -> None:
@@ -311,6 +331,19 @@ def _pretrained(config: WorkloadConfig, image: Image) -> PretrainedConfig | None
     if file is None or not file.startswith(f"{IMAGE_ROOT}/"):
         raise _not_in_image(PRETRAINED, given.path)
     return given.model_copy(update={"path": file.removeprefix(f"{IMAGE_ROOT}/")})
+
+
+def _gate(config: WorkloadConfig, image: Image) -> DataGateConfig:
+    """Return the data gate's settings, with the folders of statistics as they are in the image."""
+    gate = config.data_gate
+    folders = {"reference": reference_folder(gate.reference), "serving_statistics": gate.serving_statistics}
+    there: dict[str, str] = {}
+    for key, folder in folders.items():
+        if folder and not outlives_its_container(folder):
+            if (path := image.path_of(Path(folder))) is None:
+                raise _not_in_image(f"data_gate.{key}", folder)
+            there[key] = path
+    return gate.model_copy(update=there)
 
 
 def _train(config: WorkloadConfig, image: Image, root: str) -> TrainConfig:

@@ -303,3 +303,35 @@ def test_pretrained_weights_outside_of_the_image_are_refused(target, project, tm
     far = {"path": "gs://bucket/w.h5", "sha256": "0" * 64}
     made = target(**{"train.pretrained.path": far["path"], "train.pretrained.sha256": far["sha256"]})
     assert made.config.train.pretrained.model_dump() == far
+
+
+def test_statistics_to_compare_with_are_those_in_the_image(target, project, tmp_path):
+    folder = tmp_path / "workloads/taxi/before"
+    (folder / "Split-train").mkdir(parents=True)
+    for key in ("reference", "serving_statistics"):
+        with pytest.raises(ConfigError, match=f"data_gate.{key}: {folder} is on this machine only"):
+            target(**{f"data_gate.{key}": str(folder)})
+    far = target(**{"data_gate.reference": "gs://bucket/before"})
+    assert far.config.data_gate.reference == "gs://bucket/before"
+    sets = [f"{key}={value}" for key, value in CLOUD.items()]
+    sets += ["schema=null", f"data_gate.reference={folder}"]
+    chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+    files = frozenset({"workloads/taxi/before/Split-train/FeatureStats.pb"})
+    made = Target.for_cloud_run(
+        workload_request(chosen, output=tmp_path, beam_args=()),
+        replace(read_image(project), root=tmp_path, files=files),
+    )
+    assert made.config.data_gate.reference == "/opt/slipway/workloads/taxi/before"
+
+
+@pytest.mark.parametrize("hook", ["[./tell.sh]", "[sh, Makefile]", "[./Makefile]", "[workloads/../Makefile]"])
+def test_hook_of_a_file_that_is_not_in_the_image_is_refused(target, hook):
+    """It would run after each push, and fail."""
+    with pytest.raises(ConfigError, match=r"push\.hook: .* is on this machine only") as refused:
+        target(**{"push.hook": hook})
+    assert "below workloads/" in refused.value.hint
+
+
+@pytest.mark.parametrize("hook", ["[python, workloads/taxi/model.py]", "[/bin/sh, -c, date]", "[curl, -f]"])
+def test_hook_that_the_image_may_have_is_taken(target, hook):
+    assert len(target(**{"push.hook": hook}).config.push.hook) >= 2
