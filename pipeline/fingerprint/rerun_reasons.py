@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 
 from slipway.components.counted_words import counted, first_of
 from slipway.components.escaped_text import escaped
+from slipway.components.ingest.spans import at_span
 
 _SHOWN_LENGTH = 40  # characters of a value: two values and a name fit on one terminal line
 # Earlier versions gave nodes of equal settings the same key.
 _ANOTHER_VERSION = "its earlier result was kept by an older version, which did not distinguish equal nodes"
 _WITHOUT_INPUTS = "its earlier result was kept by an older version, which did not note which outputs it read"
+_RANGE = ("range_config.static_range.start_span_number", "range_config.static_range.end_span_number")
 _SHOWN_PARAMS = 8  # for more, `diff` is the better tool
 
 
@@ -77,7 +79,18 @@ def _tell_data(found: _Difference) -> Iterator[str]:
         yield f"data: {counted(len(found.removed), 'file')} removed ({first_of(found.removed, 1)})"
 
 
+def _with_span(params: Mapping[str, str]) -> Mapping[str, str]:
+    """Return parameters with a range of one span told as that span; of a source by days, as its day."""
+    start, end = (params.get(name) for name in _RANGE)
+    if start is None or start != end or not start.isdecimal():
+        return params
+    is_day = "{YYYY}" in params.get("input_config.splits", "")
+    span = json.dumps(at_span("{YYYY}-{MM}-{DD}", int(start))) if is_day else start
+    return {"span": span, **{name: value for name, value in params.items() if name not in _RANGE}}
+
+
 def _tell_params(found: _Difference) -> Iterator[str]:
+    found = _Difference(_with_span(found.now), _with_span(found.before))
     names = [*found.changed, *found.added, *found.removed]
     for name in names[:_SHOWN_PARAMS]:
         if name not in found.before:

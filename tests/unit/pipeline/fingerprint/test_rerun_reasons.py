@@ -52,6 +52,18 @@ def test_parameter_shows_both_values():
     assert told(change={"param:train.batch_size": "1024"}) == ["train.batch_size 512 -> 1024"]
 
 
+def test_span_is_told_once_and_as_its_day_if_the_source_has_days():
+    ends = [f"param:range_config.static_range.{end}_span_number" for end in ("start", "end")]
+    days = PARTS | {"param:input_config.splits": '[{"name":"all","pattern":"{YYYY}-{MM}-{DD}/*.csv"}]'}
+    first, next_day = dict.fromkeys(ends, "20878"), dict.fromkeys(ends, "20879")
+    assert told(change=next_day, start=PARTS | first) == ["span 20878 -> 20879"]
+    assert told(change=next_day, start=days | first) == ['span "2027-03-01" -> "2027-03-02"']
+    assert told(add=first, start=days) == ['span set to "2027-03-01"']
+    assert ends[0][6:] + " set to 20870" in told(change={ends[0]: "20870"}, start=days | first), (
+        "several spans"
+    )
+
+
 def test_parameter_that_comes_or_goes_shows_its_value():
     assert told(add={"param:train.dropout": "0.1"}) == ["train.dropout set to 0.1"]
     assert told(drop=["param:train.batch_size"]) == ["train.batch_size no longer set (was 512)"]
