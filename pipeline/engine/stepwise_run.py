@@ -39,7 +39,7 @@ from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import rerun_command
-from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.invocation import CLOUD, command
 
 # The file in a run's folder that holds its graph, for `finish`.
 _GRAPH = "graph.json"
@@ -178,7 +178,8 @@ def _run(
         if node.state not in ("complete", "cached") and not decisions[node.id].is_unmet:
             raise PipelineError(
                 f"{node_id} cannot run: {node.id} is not done in run {record.run_id}, but {node.state}.",
-                hint=command("step", "node", record.run_id, node.id, output=request.output),
+                hint=_of_outdated_dag(node, record)
+                or command("step", "node", record.run_id, node.id, output=request.output),
             )
     if entry.state != "waiting":
         entry.why = "taken again"
@@ -200,6 +201,16 @@ def _run(
             display=display,
             jobs=1,
         ).run()
+
+
+def _of_outdated_dag(node: NodeRecord, record: RunRecord) -> str:
+    """Return what to do about a node that Airflow has passed over; empty if it has not."""
+    if not record.airflow or node.state != "waiting":
+        return ""
+    origin = record.target.origin
+    profile = ("--profile", origin.profile) if origin and origin.profile else ()
+    again = command("airflow", record.workload, *profile, program=CLOUD)
+    return f"if the DAG has no task {node.id}, the workload file has changed since; write it anew: {again}"
 
 
 @_tried_again

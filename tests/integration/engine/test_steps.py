@@ -68,6 +68,13 @@ def test_gate_stops_a_run_in_steps_and_lets_it_go_on_once_all_is_well(steps, in_
     assert again.finish() == ("complete", 0)
 
 
+def test_node_that_a_dag_lacks_is_told_as_that_and_not_to_be_run_by_hand(steps):
+    run = steps("gate", airflow="airflow dags trigger toy --conf")
+    with pytest.raises(PipelineError, match="Push cannot run: Gate is not done in run") as refused:
+        run.node("Push")
+    assert "if the DAG has no task Gate, the workload file has changed since" in refused.value.hint
+
+
 def test_failed_node_keeps_its_error_and_the_run_is_not_resumed_by_another_way(steps, in_process):
     run = steps("faults")
     assert run.node("Raise") == 1
