@@ -11,7 +11,7 @@ _SHOWN_LENGTH = 40  # characters of a value: two values and a name fit on one te
 # Earlier versions gave nodes of equal settings the same key.
 _ANOTHER_VERSION = "its earlier result was kept by an older version, which did not distinguish equal nodes"
 _WITHOUT_INPUTS = "its earlier result was kept by an older version, which did not note which outputs it read"
-_RANGE = ("range_config.static_range.start_span_number", "range_config.static_range.end_span_number")
+_RANGE = tuple(f"param:range_config.static_range.{end}_span_number" for end in ("start", "end"))
 _SHOWN_PARAMS = 8  # for more, `diff` is the better tool
 
 
@@ -34,6 +34,7 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
     """
     if _of_kind("node", new) != _of_kind("node", old):
         return [_ANOTHER_VERSION]  # it is unknown which node a result under such a key belongs to
+    new, old = with_span(new), with_span(old)
     lines: list[str] = []
     for kind, tell in _TELLERS.items():
         found = _Difference(_of_kind(kind, new), _of_kind(kind, old))
@@ -42,6 +43,16 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
         else:
             lines += tell(found)
     return [escaped(line) for line in lines]
+
+
+def with_span(parts: Mapping[str, str]) -> Mapping[str, str]:
+    """Return parts with a range of one span told as that span; of a source by days, as its day."""
+    start, end = (parts.get(name) for name in _RANGE)
+    if start is None or start != end or not start.isdecimal():
+        return parts
+    is_day = "{YYYY}" in parts.get("param:input_config.splits", "")
+    span = json.dumps(at_span("{YYYY}-{MM}-{DD}", int(start))) if is_day else start
+    return {"param:span": span, **{name: value for name, value in parts.items() if name not in _RANGE}}
 
 
 def _of_kind(kind: str, parts: Mapping[str, str]) -> dict[str, str]:
@@ -79,18 +90,7 @@ def _tell_data(found: _Difference) -> Iterator[str]:
         yield f"data: {counted(len(found.removed), 'file')} removed ({first_of(found.removed, 1)})"
 
 
-def _with_span(params: Mapping[str, str]) -> Mapping[str, str]:
-    """Return parameters with a range of one span told as that span; of a source by days, as its day."""
-    start, end = (params.get(name) for name in _RANGE)
-    if start is None or start != end or not start.isdecimal():
-        return params
-    is_day = "{YYYY}" in params.get("input_config.splits", "")
-    span = json.dumps(at_span("{YYYY}-{MM}-{DD}", int(start))) if is_day else start
-    return {"span": span, **{name: value for name, value in params.items() if name not in _RANGE}}
-
-
 def _tell_params(found: _Difference) -> Iterator[str]:
-    found = _Difference(_with_span(found.now), _with_span(found.before))
     names = [*found.changed, *found.added, *found.removed]
     for name in names[:_SHOWN_PARAMS]:
         if name not in found.before:

@@ -10,6 +10,7 @@ from typing import Any
 from slipway.components.escaped_text import escaped
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
+from slipway.pipeline.fingerprint.rerun_reasons import with_span
 from slipway.pipeline.runs.comparison import Settings, settings_of_all
 from slipway.pipeline.runs.graph import COMPONENT
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
@@ -91,7 +92,7 @@ class Change:
                 return seconds(self.old), seconds(self.new), f"{self.change:+.1f} s"
             return _number(self.old), _number(self.new), f"{self.change:+.4g}"
         if self.section in ("code", "data", "schema", "baseline"):
-            old, new = ((text or _ABSENT)[:_DIGEST_LENGTH] for text in (self.old, self.new))
+            old, new = (_short(text or _ABSENT) for text in (self.old, self.new))
         else:
             old, new = _excerpts(_shown(self.old), _shown(self.new), length)
         return old, new, ", ".join(self.nodes) if len(self.nodes) <= 2 else f"{len(self.nodes)} nodes"
@@ -248,7 +249,7 @@ def _parts(old: Prints, new: Prints) -> Iterable[Change]:
     # Earlier versions did not note what inputs read: all of them would differ.
     kinds: Collection[str] = _KINDS if _note_inputs(old) and _note_inputs(new) else _KINDS.keys() - {"input"}
     for node_id in (node_id for node_id in new if node_id in old):
-        before, now = old[node_id].parts, new[node_id].parts
+        before, now = with_span(old[node_id].parts), with_span(new[node_id].parts)
         for part in sorted(before.keys() | now.keys()):
             kind, _, name = part.partition(":")
             # The component's name is listed with the nodes.
@@ -268,6 +269,12 @@ def _value(text: str | None) -> Any:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError):  # not JSON, such as a mapping with bare keys
         return text
+
+
+def _short(digest: str) -> str:
+    """Cut a digest; the data to compare with has what it is before it, `blessed:` or `passed:`."""
+    kind, colon, digest = digest.rpartition(":")
+    return f"{kind}{colon}{digest[:_DIGEST_LENGTH]}"
 
 
 def _number(value: float) -> str:

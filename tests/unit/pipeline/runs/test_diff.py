@@ -131,6 +131,27 @@ def test_data_files_schema_and_baseline_have_their_own_sections():
     assert "  trips-02.csv          -         eeeeeeee  Ingest" in found.text().splitlines()
 
 
+def test_data_to_compare_with_are_told_apart_behind_what_they_are():
+    found = compare(
+        run(),
+        run("new"),
+        prints(Evaluator={"external:data to compare with": f"blessed:{'a' * 64}"}),
+        prints(Evaluator={"external:data to compare with": f"blessed:{'b' * 64}"}),
+    )
+    assert found.changes[0].cells()[:2] == ("blessed:aaaaaaaa", "blessed:bbbbbbbb")
+
+
+def test_span_is_reported_as_one():
+    names = [f"param:range_config.static_range.{end}_span_number" for end in ("start", "end")]
+    found = compare(
+        run(),
+        run("new"),
+        prints(Ingest=dict.fromkeys(names, "17")),
+        prints(Ingest=dict.fromkeys(names, "18")),
+    )
+    assert changes(found) == [("parameters", "span", "17", "18")]
+
+
 def test_change_that_is_only_passed_on_from_upstream_is_left_out():
     assert changes(difference(Transform={"upstream:Ingest": "other"})) == []
 
