@@ -6,7 +6,7 @@ The readers of the formats find rows that are broken, `typed_rows` cells that ar
 import base64
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, NotRequired, TypedDict
 
@@ -194,6 +194,17 @@ def describe(name: str, reject: Reject) -> str:
     return f"{name} {where}{column}: {reject.reason}{detail}: {shown}{more}"
 
 
+def _remedies(tally: Tally) -> Iterator[str]:
+    yield "correct these rows"
+    yield "check data.delimiter, data.encoding and, for words such as n/a, data.null_values"
+    if "not a number" in tally.reasons:
+        yield "for numbers with a unit or other separators, name their form in data.numbers"
+    if "not a whole number" in tally.reasons:
+        yield "if a column of whole numbers may hold fractions now, also 7.0, let it be FLOAT in the schema"
+    if tally.bad_share < 1:
+        yield "or raise data.max_bad_share"
+
+
 def check_tally(tally: Tally, *, max_bad_share: float, file_format: str = "csv") -> None:
     """Check that no row was lost, that not too many rows are bad, and that there were rows at all.
 
@@ -218,8 +229,7 @@ def check_tally(tally: Tally, *, max_bad_share: float, file_format: str = "csv")
             f"{tally.rejected:,} of {counted(tally.rows_in, 'row')} ({tally.bad_share:.2%}) could not be "
             f"read, more than data.max_bad_share ({max_bad_share:.2%}): {counts}; "
             f"first: {'; '.join(tally.first)}",
-            hint="correct these rows; check data.delimiter, data.encoding and, for words such as n/a, "
-            "data.null_values; or raise data.max_bad_share",
+            hint="; ".join(_remedies(tally)),
         )
     if not tally.rows_in:
         has_header = file_format == "csv"

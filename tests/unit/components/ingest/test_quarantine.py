@@ -46,6 +46,24 @@ def test_too_many_bad_rows_are_counted_by_reason():
     assert "for words such as n/a, data.null_values" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("not a number", "name their form in data.numbers"),
+        ("not a whole number", "let it be FLOAT in the schema"),
+    ],
+)
+def test_column_that_is_written_otherwise_than_before_is_told_the_keys_for_that(reason, remedy):
+    with pytest.raises(BadRowsError) as caught:
+        check_tally(Tally(10, {}, Counter({reason: 10}), ["f line 3: x: raw"]), max_bad_share=0.2)
+    assert remedy in caught.value.hint
+    assert "raise" not in caught.value.hint, "of all rows none would be left"
+    with pytest.raises(BadRowsError) as caught:
+        check_tally(Tally(10, {"train": 5}, Counter({"x": 5}), ["f line 3: x: raw"]), max_bad_share=0.2)
+    assert remedy not in caught.value.hint
+    assert "or raise data.max_bad_share" in caught.value.hint
+
+
 def test_one_bad_row_is_reported_in_the_singular():
     with pytest.raises(BadRowsError, match=r"^1 of 10 rows \(10.00%\) could not be read, more than"):
         check_tally(Tally(10, {"train": 9}, Counter({"x": 1}), ["f line 3: x: raw"]), max_bad_share=0)
