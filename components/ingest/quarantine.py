@@ -213,7 +213,7 @@ def check_tally(tally: Tally, *, max_bad_share: float, file_format: str = "csv")
 
     Raises:
         BadRowsError: too many rows are bad; names the counts by reason and the first bad rows.
-        NoRowsError: the files have no rows.
+        NoRowsError: the files have no rows, or none with a label where rows without are left out.
         ComponentError: the rows written, rejected and left out do not add up to the rows read.
     """
     out = sum(tally.rows_out.values())
@@ -230,6 +230,11 @@ def check_tally(tally: Tally, *, max_bad_share: float, file_format: str = "csv")
             f"read, more than data.max_bad_share ({max_bad_share:.2%}): {counts}; "
             f"first: {'; '.join(tally.first)}",
             hint="; ".join(_remedies(tally)),
+        )
+    if tally.unlabelled and not out:
+        raise NoRowsError(
+            f"none of {counted(tally.rows_in, 'row')} has a label, and data.unlabelled_rows is leave_out",
+            hint="if the labels come late, run again once they are there; data.label names their column",
         )
     if not tally.rows_in:
         has_header = file_format == "csv"

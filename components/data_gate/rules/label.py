@@ -78,7 +78,9 @@ def _missing(feature: FeatureStatistics, split: str, limit: float, is_needed: bo
             measured=feature.missing_share,
             limit=limit,
             key="" if is_needed else name,
-            remedy="label these rows, or leave them out of training and evaluation: data.unlabelled_rows: "
+            remedy="label these rows; if their labels come late, run again once they are there"
+            if feature.missing_share == 1  # to leave all out would leave nothing
+            else "label these rows, or leave them out of training and evaluation: data.unlabelled_rows: "
             f"leave_out; {others}",
             is_final=is_needed,
             query=RowQuery(feature.name, is_missing=True),

@@ -6,7 +6,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import Place, Reject
-from slipway.components.ingest.quarantine import BadRowsError, Tally, check_tally, describe
+from slipway.components.ingest.quarantine import BadRowsError, NoRowsError, Tally, check_tally, describe
 
 
 def test_rows_without_a_label_are_left_out_and_counted_where_the_workload_says_so(ingest, write):
@@ -33,6 +33,13 @@ def test_no_rows_at_all_are_refused():
         with pytest.raises(ComponentError, match="it has no rows") as refused:
             check_tally(Tally(), max_bad_share=1, file_format=file_format)
         assert hint in refused.value.hint
+
+
+def test_rows_without_a_label_that_are_all_left_out_are_told_as_that():
+    with pytest.raises(NoRowsError, match="none of 12 rows has a label") as refused:
+        check_tally(Tally(12, {}, Counter({"x": 1}), [], unlabelled=11), max_bad_share=1)
+    assert "run again once they are there" in refused.value.hint
+    check_tally(Tally(12, {"train": 1}, Counter(), [], unlabelled=11), max_bad_share=1)
 
 
 def test_too_many_bad_rows_are_counted_by_reason():

@@ -45,6 +45,14 @@ def test_a_label_that_each_row_needs_is_missed_whatever_the_limit(split):
     assert "data.unlabelled_rows: leave_out" in other.remedy
 
 
+def test_rows_of_which_none_has_a_label_yet_are_not_advised_to_be_left_out(split):
+    for is_needed in (True, False):
+        statistics = {"train": split(100, y={}, x=np.arange(100))}
+        found = find_label_faults(statistics, {}, "y", Limits(), is_needed=is_needed)
+        [remedy] = [finding.remedy for finding in found if "no label" in finding.what]
+        assert remedy == "label these rows; if their labels come late, run again once they are there"
+
+
 @pytest.mark.parametrize(
     ("labelled", "words"), [(99, "1 of 100 rows (1%) has no"), (98, "2 of 100 rows (2%) have no")]
 )
