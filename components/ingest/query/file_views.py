@@ -2,6 +2,7 @@
 
 import json
 import mmap
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ def create_view(session: "duckdb.DuckDBPyConnection", name: str, files: Files) -
     """
     for path in files.paths if files.kind == "csv" else ():
         if not path.stat().st_size:
-            raise empty_csv(name, path)
+            raise empty_csv(name, named(path, files.paths))
     source = _source(files, files.paths, more=_kept_as_text(session, files))
     session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
     if files.kind == "jsonl":  # objects need not have all keys
@@ -68,10 +69,15 @@ def create_view(session: "duckdb.DuckDBPyConnection", name: str, files: Files) -
         _check_alike(session, name, files)
 
 
-def empty_csv(table: str, path: Path) -> QueryError:
+def named(path: Path, paths: Sequence[Path]) -> str:
+    """Return the path of one of a table's files below the folder that holds them all: `03-01/trips.csv`."""
+    return path.relative_to(os.path.commonpath([each.parent for each in paths])).as_posix()
+
+
+def empty_csv(table: str, name: str) -> QueryError:
     """Return the error for a CSV of 0 bytes, which is a table without rows to DuckDB."""
     return QueryError(
-        f"data.tables.{table}: {path.name} is empty",
+        f"data.tables.{table}: {name} is empty",
         hint="a CSV needs a line of column names; without rows, that line alone",
     )
 
@@ -189,8 +195,9 @@ def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files)
         wanted = found if wanted is None else wanted
         if found != wanted:
             raise QueryError(
-                f"data.tables.{table}: {path.name} and {files.paths[0].name} differ in their columns: only "
-                f"one of them has {', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
+                f"data.tables.{table}: {named(path, files.paths)} and "
+                f"{named(files.paths[0], files.paths)} differ in their columns: only one of them has "
+                f"{', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
                 hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
             )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipway.components.ingest.query.duck import Opened, Relation
-from slipway.components.ingest.query.file_views import Files, empty_csv
+from slipway.components.ingest.query.file_views import Files, empty_csv, named
 from slipway.components.ingest.query.tables import UNPACKED, QueryError, Table, kind_of_files
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def of_files(table: Table, paths: Sequence[Path]) -> Relation:
     if kind == "arrow":
         return _arrow(table, paths)
     for path in paths:
-        if path.suffix.lower() in UNPACKED and not _unpacked_bytes(table, path) and kind == "csv":
-            raise empty_csv(table.name, path)
+        if path.suffix.lower() in UNPACKED and not _unpacked_bytes(table, path, paths) and kind == "csv":
+            raise empty_csv(table.name, named(path, paths))
     return Files(kind, paths, is_hive=_is_hive(table))
 
 
@@ -65,7 +65,7 @@ def _is_hive(table: Table) -> bool:
     return "=" in table.place
 
 
-def _unpacked_bytes(table: Table, path: Path) -> int:
+def _unpacked_bytes(table: Table, path: Path, paths: Sequence[Path]) -> int:
     """Unpack a compressed file to its end, check it by its checksums, and return its size.
 
     DuckDB takes a zstd that is cut short for one of fewer rows, or of none, and ignores gzip's checksum.
@@ -78,7 +78,7 @@ def _unpacked_bytes(table: Table, path: Path) -> int:
     from slipway.components.ingest.compression import Stream
 
     try:
-        stream = Stream(InputFile(path.name, path))
+        stream = Stream(InputFile(named(path, paths), path))
         return sum(map(len, iter(lambda: stream.read(_PIECE_BYTES), b"")))
     except FileError as error:
         raise QueryError(f"data.tables.{table.name}: {error.message}", hint=error.hint) from error
@@ -97,20 +97,20 @@ def _copied(opened: "AbstractContextManager[Batches]", folder: Path) -> Relation
 def _arrow(table: Table, paths: Sequence[Path]) -> Any:
     import pyarrow.dataset as ds
 
-    columns = [_checked_columns(path, table) for path in paths]
+    columns = [_checked_columns(path, table, named(path, paths)) for path in paths]
     found = ds.dataset([str(path) for path in paths], format="ipc")
     for path, here in zip(paths, columns, strict=True):
         if here != columns[0]:
             differ = sorted(name for name in here | columns[0] if here.get(name) != columns[0].get(name))
             raise QueryError(
-                f"data.tables.{table.name}: {path.name} and {paths[0].name} differ in their columns or "
-                f"types: {', '.join(map(repr, differ[:10]))}",
+                f"data.tables.{table.name}: {named(path, paths)} and {named(paths[0], paths)} differ in "
+                f"their columns or types: {', '.join(map(repr, differ[:10]))}",
                 hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
             )
     return found
 
 
-def _checked_columns(path: Path, table: Table) -> dict[str, object]:
+def _checked_columns(path: Path, table: Table, name: str) -> dict[str, object]:
     """Return the types of an Arrow file's columns by name, after reading all of it.
 
     Arrow uses the file's buffers as they are, and checks offsets, indices and texts only on request: of a
@@ -131,13 +131,13 @@ def _checked_columns(path: Path, table: Table) -> dict[str, object]:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise QueryError(
-            f"data.tables.{table.name}: {path.name} is damaged, or not an Arrow IPC file: "
+            f"data.tables.{table.name}: {name} is damaged, or not an Arrow IPC file: "
             f"{str(error).splitlines()[0][:200]}",
             hint="write it with pyarrow.ipc.new_file, or as Feather; a stream of batches is not a file",
         ) from error
     if len(columns) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise QueryError(
-            f"data.tables.{table.name}: {path.name} has two columns {twice!r}", hint="rename one of them"
+            f"data.tables.{table.name}: {name} has two columns {twice!r}", hint="rename one of them"
         )
     return columns

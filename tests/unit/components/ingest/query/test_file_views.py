@@ -77,6 +77,20 @@ def test_names_of_a_query_may_differ_in_case_only(ask, tmp_path):
     assert rows == [{"A": 1, "a": 2}]
 
 
+def test_of_files_with_one_name_in_folders_by_day_the_folder_is_told(ask, tmp_path):
+    files = [tmp_path / day / "trips.csv" for day in ("2027-03-01", "2027-03-02")]
+    for file in files:
+        file.parent.mkdir()
+    files[0].write_text("a,b\n1,2\n")
+    for rows, words in (
+        ("a\n1\n", "2027-03-02/trips.csv and 2027-03-01/trips.csv differ"),
+        ("", "-02/trips.csv is"),
+    ):
+        files[1].write_text(rows)
+        with pytest.raises(QueryError, match=words):
+            ask("FROM t", t=Files("csv", files))
+
+
 def test_a_csv_of_0_bytes_is_refused_and_not_a_table_without_rows(ask, tmp_path):
     (tmp_path / "t.csv").touch()
     with pytest.raises(QueryError, match=r"data\.tables\.t: t\.csv is empty"):
