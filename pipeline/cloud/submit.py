@@ -165,7 +165,7 @@ def service_of(config: WorkloadConfig) -> Service:
 
 
 def check(service: Service, target: Target, *, is_followed: bool = False) -> None:
-    """Let the service check what a run needs; print its warnings, and a note if trackers are configured.
+    """Let the service check what a run needs; print its warnings, and notes on trackers and notifications.
 
     Args:
         is_followed: whether this command follows the run, at whose end trackers are told of it.
@@ -177,6 +177,8 @@ def check(service: Service, target: Target, *, is_followed: bool = False) -> Non
         say(note)
     if (named := trackers_of(target.config)) and not is_followed:
         say(f"note: {named}: a cloud run is sent once `follow` has seen its end")
+    if target.config.notify is not None and target.config.cloud.exit_handler is None:
+        say("note: notify: a cloud run sends no notification; cloud.exit_handler names a task at its end")
 
 
 def run_name(config: WorkloadConfig) -> str:

@@ -18,7 +18,6 @@ REASONS = {
         "slipway.pipeline.cloud.experiment",
         "slipway.pipeline.cloud.reports",
         "slipway.pipeline.cloud.schedule_commands",
-        "slipway.pipeline.cloud.submit",
         "slipway.pipeline.cloud.services.vertex",
         "slipway.pipeline.cloud.services.vertex_metadata",
         "slipway.components.pusher.artifact_folder",
