@@ -10,19 +10,14 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories, is_missing
-from slipway.pipeline.start.deciding import NO_ID_NAME, Decision, Plan, Role
+from slipway.pipeline.start.deciding import ID_NAME, NO_ID_NAME, Decision, Plan, Role
 from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.panels import MOST_MISSING, find_panel, identifies_small_groups
 from slipway.pipeline.start.split_rule import Split
 
 Values = npt.NDArray[Any]
 
-_GROUP_NAME = re.compile(
-    r"(^|[_\s.-])(id|uuid|guid|key|nr|no|number|user|person|customer|client|patient|subject|household|session"
-    r"|account|e-?mail)$"
-    r"|(?-i:[a-z](Id|ID|Nr|No)$)",  # but not amount_paid
-    re.IGNORECASE,
-)
+_GROUP_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])(household|session|e-?mail)$", re.IGNORECASE)
 
 
 def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:

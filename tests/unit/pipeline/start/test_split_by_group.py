@@ -52,7 +52,19 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
 
 
 @pytest.mark.parametrize(
-    "name", ["amount_paid", "bid", "income_per_person", "costPerClient", "week_number", "NO"]
+    "name",
+    [
+        "amount_paid",
+        "bid",
+        "paid",
+        "acid",
+        "covid",
+        "piano",
+        "income_per_person",
+        "costPerClient",
+        "week_number",
+        "NO",
+    ],
 )
 def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
     values = np.random.default_rng(3).integers(0, 300, ROWS)
@@ -92,7 +104,11 @@ def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(group
 
 
 @pytest.mark.parametrize(
-    "name", ["customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId"]
+    "name",
+    [
+        *("customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId", "userid", "hid"),
+        *("CUSTOMERKEY", "USUBJID", "Customer No.", "Kundennr", "Kunden-Nr.", "Kundennummer", "id_cliente"),
+    ],
 )
 def test_an_id_is_known_by_its_name_however_that_is_written(name):
     people = [f"x{row // 8}" for row in range(ROWS)]
