@@ -4,7 +4,7 @@ As categories, amounts lose their order, which is much of what a model can learn
 numbers, codes get an order that means nothing. Names tell little, and codes leave no more gaps than ages do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -26,25 +26,53 @@ _TAIL = 0.01
 
 
 def columns_of_codes(
-    facts: Sequence[Facts], columns: Mapping[str, Column], label: str, *, are_classes: bool
+    facts: Sequence[Facts],
+    columns: Mapping[str, Column],
+    label: str,
+    *,
+    are_classes: bool,
+    ids: Collection[str] = (),
 ) -> set[str]:
     """Return the columns of 2 to 100 different whole numbers that the label shows to be codes.
 
     Up to `FEW` numbers are codes if the label's means lie on no straight line, beyond chance; more are, if
     these means differ beyond chance, and between neighbours as between any two. Two numbers may be codes.
 
+    What is the same in all rows of a person, such as the age, counts once for each: the label's means at the
+    ages would else differ by what the few persons of each age are like.
+
     Args:
         columns: by name, [rows]; at least the label and all columns of whole numbers.
         are_classes: whether the label holds classes; its mean is the share of each then.
+        ids: columns that identify persons, or the like, of a few rows each.
     """
     known = ~is_missing(columns[label])
     answers = _answers(columns[label][known], are_classes=are_classes)
+    groups = [_Groups(columns[each][known]) for each in ids if each != label]
+    groups.sort(key=lambda each: len(each.first))  # a customer's before those of their orders
     return {
         each.name
         for each in facts
         if each.name != label and each.kind == "int" and not each.is_list and each.distinct <= _MOST
-        if each.distinct < _LEAST_VALUES or _are_codes(columns[each.name][known], answers)
+        if each.distinct < _LEAST_VALUES or _are_codes(*_once(columns[each.name][known], answers, groups))
     }
+
+
+class _Groups:
+    """The rows of each person that an id names, and the first of them."""
+
+    def __init__(self, ids: Column) -> None:
+        self.rows = np.flatnonzero(~is_missing(ids))
+        _, first, self.codes = np.unique(categories(ids)[self.rows], return_index=True, return_inverse=True)
+        self.first = self.rows[first]
+
+
+def _once(column: Column, answers: Column, groups: Sequence[_Groups]) -> tuple[Column, Column]:
+    """Return a column and the label, of each group one row if all of its rows hold the same value."""
+    for each in groups:
+        if np.array_equal(column[each.first][each.codes], column[each.rows], equal_nan=True):
+            return column[each.first], answers[each.first]
+    return column, answers
 
 
 def _answers(label: Column, *, are_classes: bool) -> Column:

@@ -43,6 +43,7 @@ from slipway.pipeline.start.notes import (
 )
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
+from slipway.pipeline.start.split_by_group import ids_of_groups
 from slipway.pipeline.start.split_rule import Split
 from slipway.pipeline.start.splitting import decide_split
 from slipway.pipeline.start.writing import files_of, write_files, written_lines
@@ -227,7 +228,13 @@ def new(
         suspicions=suspicions,
         unread=table.unread,
         weight=weight,
-        codes=columns_of_codes(columns, table.columns, label, are_classes=decided != "regression"),
+        codes=columns_of_codes(
+            columns,
+            table.columns,
+            label,
+            are_classes=decided != "regression",
+            ids=[each.name for each in ids_of_groups(columns) if each.name in table.columns],
+        ),
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))

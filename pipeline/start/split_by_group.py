@@ -28,10 +28,7 @@ def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Spl
         for d in plan.decisions
         if d.role not in (Role.LABEL, Role.WEIGHT) and not d.is_kept and not d.facts.is_list
     ]
-    named = [
-        each for each in may_be if _names_groups(each.name) and identifies_small_groups(each, is_named=True)
-    ]
-    named = _widest_first(named, columns)
+    named = _widest_first(ids_of_groups(may_be), columns)
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
         decision = next(each for each in plan.decisions if each.facts.name == name)
@@ -54,6 +51,13 @@ def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Spl
         )
         return replace(plan, decisions=decisions), split
     return plan, None
+
+
+def ids_of_groups(columns: Sequence[Facts]) -> list[Facts]:
+    """Return the columns that by their names identify persons, or the like, of a few rows each."""
+    return [
+        each for each in columns if _names_groups(each.name) and identifies_small_groups(each, is_named=True)
+    ]
 
 
 def _names_groups(name: str) -> bool:

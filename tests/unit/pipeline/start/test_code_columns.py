@@ -97,3 +97,18 @@ def test_numbers_that_are_written_with_a_point_are_no_codes():
     for kind, codes in (("int", {"x"}), ("float", set())):
         facts = [facts_of("x", kind, columns["x"]), facts_of("label", "text", columns["label"])]
         assert columns_of_codes(facts, columns, "label", are_classes=True) == codes
+
+
+@pytest.mark.parametrize("missing", [0, 50])
+def test_what_is_the_same_in_all_rows_of_a_person_counts_once_for_each(missing):
+    person = np.arange(ROWS) // 20
+    names = np.array([None] * missing + [f"p{each}" for each in person[missing:]], dtype=object)
+    liking, age = RANDOM.normal(size=ROWS)[person], AGES[person].astype(np.float64)
+    columns = {"order": np.arange(ROWS) // 2.0, "user": names, "age": age, "shop": SHOPS.astype(np.float64)}
+    columns["label"] = _answers(liking * 2 + OF_SHOP[SHOPS])
+    facts = [
+        facts_of(name, "text" if column.dtype == object else "int", column)
+        for name, column in columns.items()
+    ]
+    assert columns_of_codes(facts, columns, "label", are_classes=True) == {"age", "shop"}
+    assert columns_of_codes(facts, columns, "label", are_classes=True, ids=["order", "user"]) == {"shop"}
