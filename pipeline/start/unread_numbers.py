@@ -80,7 +80,11 @@ def unread_numbers(texts: Sequence[str], others: Sequence[str]) -> UnreadNumbers
         what = f"amounts in several currencies or notations, such as {few(texts[:2])}"
         return UnreadNumbers(what, "write them as numbers")
     if others:
-        return UnreadNumbers(f"numbers except {few(others)}", "fix these cells", may_be_codes=True)
+        return UnreadNumbers(
+            f"numbers except {few(others)}",
+            "fix these cells, or in a CSV name them with --null-value",
+            may_be_codes=True,
+        )
     return None
 
 

@@ -20,8 +20,10 @@ from slipway.pipeline.start.unread_numbers import with_unit
 MISSING_WORDS = frozenset(
     [
         "na", "n/a", "n.a.", "nan", "nat", "<na>", "nil", "none", "null", "(null)", "<null>", "[null]", "\\n",
-        "missing", "unknown", "-", "--", "?", ".", "*",
+        "missing", "unknown", "no data", "not available", "k.a.",
+        "-", "--", "---", "?", ".", "..", "...", ":", "*",
         "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
+        "#nv", "#wert!", "#bezug!", "#zahl!", "#n/d", "#valeur!", "#nombre!", "#nom?", "#¡valor!", "#valore!",
     ]
 )  # fmt: skip
 """What people write into a cell without a value, in lower case; databases write \\N, and sheets #DIV/0!."""

@@ -184,7 +184,9 @@ def test_a_format_makes_no_value_of_empty_texts_among_dates_where_files_have_typ
     assert _forms(["a", ""], has_types=True).words == {}
 
 
-@pytest.mark.parametrize("word", ["\\N", "<NA>", "NaT", "(null)", "[NULL]", "#DIV/0!", "#VALUE!", "#REF!"])
+@pytest.mark.parametrize(
+    "word", ["\\N", "<NA>", "NaT", "(null)", "[NULL]", "#DIV/0!", "#VALUE!", "#REF!", "#NV", "---", "No data"]
+)
 def test_what_databases_pandas_and_sheets_write_is_a_word_for_no_value(word):
     found = _forms(["1", "2.5", word])
     assert (found.null_values, found.words) == ((word,), {"x": f"{word} for no value"})
