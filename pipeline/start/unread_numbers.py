@@ -82,7 +82,7 @@ def unread_numbers(texts: Sequence[str], others: Sequence[str]) -> UnreadNumbers
     if others:
         return UnreadNumbers(
             f"numbers except {few(others)}",
-            "fix these cells, or in a CSV name them with --null-value",
+            "fix these cells, or if they mean no value, in a CSV name them with --null-value",
             may_be_codes=True,
         )
     return None

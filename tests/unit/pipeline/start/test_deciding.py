@@ -160,7 +160,7 @@ def test_name_of_a_million_letters_is_seen_through_in_one_pass():
             [*(f"{row}.25" for row in range(ROWS - 1)), "Total"],
             Role.LEFT_OUT,
             "numbers except 'Total'; fix these cells, "
-            "or in a CSV name them with --null-value, and start again",
+            "or if they mean no value, in a CSV name them with --null-value, and start again",
         ),
         (
             "years",
@@ -286,7 +286,7 @@ def test_what_makes_classes_of_numbers_is_told():
     plan = decide([column_facts("x", NOISE.tolist()), label], label="score", task="multiclass", leaks={})
     assert plan.notes[0] == (
         "score holds numbers except 'pending', and each text is a class: to predict a number, fix these "
-        "cells, or in a CSV name them with --null-value, and start again."
+        "cells, or if they mean no value, in a CSV name them with --null-value, and start again."
     )
 
 

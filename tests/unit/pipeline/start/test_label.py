@@ -120,7 +120,7 @@ def test_words_in_a_label_that_mean_no_value_are_told_with_the_columns_that_have
         (
             [*(f"${n}.50" for n in range(2000)), "Total"],
             "numbers except 'Total': fix these cells, "
-            "or in a CSV name them with --null-value, or remove their rows",
+            "or if they mean no value, in a CSV name them with --null-value, or remove their rows",
         ),
         (
             [f"{n / 10}{'kM'[n % 2]}" for n in range(200)],

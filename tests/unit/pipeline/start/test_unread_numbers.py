@@ -96,5 +96,5 @@ def test_amounts_in_several_currencies_or_notations_are_named():
 
 def test_a_few_other_texts_among_numbers_are_named_and_may_be_codes_with_them():
     found = unread_numbers([*map(str, range(10, 99)), "<5"], ["<5"])
-    remedy = "fix these cells, or in a CSV name them with --null-value"
+    remedy = "fix these cells, or if they mean no value, in a CSV name them with --null-value"
     assert (found.what, found.remedy, found.may_be_codes) == ("numbers except '<5'", remedy, True)
