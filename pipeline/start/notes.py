@@ -116,10 +116,9 @@ def notes_of(
             f"{label.name} holds another whole number in every row, as ids do. If it is one, name another "
             "column with --label."
         )
-    if label.rows < 1000:
-        notes.append(
-            f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
-        )
+    if label.present < 1000:
+        rows = f"{label.present:,} rows{f' with {label.name}' if label.missing else ''}"
+        notes.append(f"{rows} are few: differences of a few percent between two models are luck.")
     return notes
 
 

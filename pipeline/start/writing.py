@@ -237,8 +237,8 @@ def _metrics(plan: Plan) -> tuple[str, ...]:
 
 def _training(plan: Plan) -> dict[str, object]:
     """Return the profile `network`; for few rows it is a linear model with scikit-learn's ridge penalty."""
-    train_rows = max(plan.rows * 2 // 3, 1)
-    is_small = plan.rows < FEW_ROWS
+    train_rows = max(plan.label.present * 2 // 3, 1)
+    is_small = plan.label.present < FEW_ROWS
     batch_size = 32 if is_small else 256
     # At this rate Adam needs a few thousand updates for a linear model; with hidden layers, it stops early.
     epochs = int(np.clip(3000 * batch_size // train_rows, 5, 300)) if is_small else 100

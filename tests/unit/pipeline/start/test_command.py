@@ -265,11 +265,16 @@ def test_few_rows_get_a_linear_model_and_many_hidden_layers(root):
     _begin(root)
     _write(root, COLUMNS, rows=2500, name="data.csv")
     _begin(root, name="more")
-    few, many = (
+    unlabelled = {**COLUMNS, "churned": lambda row: COLUMNS["churned"](row) if row % 10 == 0 else ""}
+    _write(root, unlabelled, rows=2500, name="data.csv")
+    begun = _begin(root, name="unlabelled")
+    few, many, with_few_labels = (
         load_workload(root / f"workloads/{name}/workload.yaml", profile="network", root=root)
-        for name in ("customers", "more")
+        for name in ("customers", "more", "unlabelled")
     )
     assert few.train.hyperparameters["hidden_units"] == []
+    assert with_few_labels.train.hyperparameters["hidden_units"] == []
+    assert any(note.startswith("250 rows with churned are few: ") for note in begun.plan.notes)
     assert "hidden_units" not in many.train.hyperparameters
 
 
