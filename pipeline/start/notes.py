@@ -117,8 +117,8 @@ def notes_of(
             "column with --label."
         )
     if label.present < 1000:
-        rows = f"{label.present:,} rows{f' with {label.name}' if label.missing else ''}"
-        notes.append(f"{rows} are few: differences of a few percent between two models are luck.")
+        few = f"{label.present:,} rows{f' with {label.name}' if label.missing else ''}"
+        notes.append(f"{few} are few: differences of a few percent between two models are luck.")
     return notes
 
 

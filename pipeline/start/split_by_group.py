@@ -17,6 +17,8 @@ from slipway.pipeline.start.split_rule import Split
 
 Values = npt.NDArray[Any]
 
+# If fewer rows follow one of their own group than this share of those that could, they are scattered.
+_LEAST_BESIDE = 0.5
 _GROUP_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])(household|session|e-?mail)$", re.IGNORECASE)
 
 
@@ -49,8 +51,21 @@ def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Spl
             facts.distinct,
             keeps_groups_together=True,
         )
-        return replace(plan, decisions=decisions), split
+        notes = (*plan.notes, *_scattered_note(facts, categories(columns[name])))
+        return replace(plan, decisions=decisions, notes=notes), split
     return plan, None
+
+
+def _scattered_note(group: Facts, codes: Values) -> list[str]:
+    """Return a note if few rows of a group follow each other, as the trainer's held-out blocks need it."""
+    follow = float((codes[1:] == codes[:-1]).mean())
+    if follow >= _LEAST_BESIDE * (1 - group.distinct / group.present):
+        return []
+    return [
+        f"The rows of one {group.name} do not stand together. Sort the rows by {group.name} and start again: "
+        "boosted trees hold out neighbouring rows to see how far to grow, and grow too far if they know "
+        f"others of the same {group.name}."
+    ]
 
 
 def ids_of_groups(columns: Sequence[Facts]) -> list[Facts]:

@@ -137,3 +137,9 @@ def test_what_is_no_group_leaves_it_to_the_next_column():
 
 def test_few_values_of_many_rows_each_are_no_groups():
     assert split_table(store_id=[10 + row % 20 for row in range(ROWS)], x=NOISE)[1].by == {}
+
+
+@pytest.mark.parametrize(("order", "is_told"), [(np.arange(ROWS), False), (np.arange(ROWS) * 7 % ROWS, True)])
+def test_rows_of_a_group_that_do_not_stand_together_are_told(order, is_told):
+    notes = split_table(user_id=[f"u{row // 9}" for row in order], x=NOISE)[0].notes
+    assert any("Sort the rows by user_id" in note for note in notes) is is_told
