@@ -44,7 +44,8 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         label: see `labels`; "": a model with several outputs names them itself.
 
     Raises:
-        ComponentError: the model draws random numbers while it answers.
+        ComponentError: the model draws random numbers while it answers, or a feature is made of a column
+            that no request carries.
     """
 
     def __init__(
@@ -159,6 +160,15 @@ class ServedModel(tf.Module):  # type: ignore[misc]
 
     def _predict(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
+        if missing := [name for name in self._features if name not in transformed]:
+            apart = ", ".join(sorted(self._training_spec.keys() - self._serving_spec.keys()))
+            raise ComponentError(
+                f"a request cannot give the model {', '.join(missing)}: preprocessing_fn makes it of a "
+                f"column that no request carries, one of {apart}",
+                hint="make the feature of other columns, or name it, too, in transform.pass_through, which "
+                "takes it out of the model; no request carries the label, the columns named there, and those "
+                "that are not_in_environment SERVING in the schema",
+            )
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
         return named_answers(tf.autograph.to_graph(_asked)(self.model, inputs), self._label)
 

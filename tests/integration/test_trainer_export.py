@@ -309,6 +309,11 @@ def test_tuner_tries_the_search_space_with_trainings_like_this_and_ranks_them(fn
         ({"model": "workloads.taxi.no_such.build_model"}, "there is no module workloads.taxi.no_such"),
         ({"label": "tips"}, "'tips' is not a transformed feature"),
         ({"hyperparameters": {"learning_rat": 1}}, "takes no 'learning_rat'; nearest: learning_rate"),
+        (
+            {"pass_through": ["payment_type"]},
+            "a request cannot give the model payment: preprocessing_fn makes it of a column that no request "
+            "carries, one of payment_type, tips",
+        ),
         ({"batch_size": 10_000}, rf"train.batch_size \(10000\) is larger than the {ROWS} training examples"),
     ],
 )
