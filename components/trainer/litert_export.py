@@ -120,7 +120,10 @@ def _judge(
     alike = keras.layers.Identity(dtype="float32", name=name)(given)
     same = keras.Model(given, keras.tree.pack_sequence_as(model.output, [alike]))
     # What it was compiled with, and no copies: Keras copies only what is registered with it.
-    compiled = model._compile_config.config
+    compiled = dict(model._compile_config.config)
+    has_loss = compiled["loss"] is not None  # else its own train_step computes one
+    if not has_loss:
+        compiled["loss"] = lambda _, answers: keras.ops.zeros_like(answers[:, :1])
     same.compile(**{key: compiled[key] for key in ("loss", "loss_weights", "metrics", "weighted_metrics")})
     model.reset_metrics()  # of its training, if it was here
 
@@ -128,7 +131,7 @@ def _judge(
         found = same.evaluate(
             predictions, labels, sample_weight=weights, batch_size=BATCH_ROWS, verbose=0, return_dict=True
         )
-        return numbers_of(found)
+        return {name: value for name, value in numbers_of(found).items() if has_loss or name != "loss"}
 
     return judge
 

@@ -300,6 +300,21 @@ def test_model_of_a_class_that_keras_cannot_copy_is_refused_in_words(tmp_path):
         def __init__(self):
             super().__init__()
             self.last = keras.layers.Dense(1)
+def test_model_whose_own_step_computes_the_loss_is_measured_by_its_metrics(tmp_path):
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    size = keras.Input((1,), name="size")
+    model = keras.Model({"size": size}, keras.layers.Dense(1)(size))
+    model.compile("adam", metrics=["mae"])
+    rows, labels = {"size": np.arange(4.0, dtype="float32")[:, None]}, np.ones((4, 1), "float32")
+    features = {"size": Feature(name="size", dtype="float32")}
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    [found] = write_exports(some, ["litert"], str(tmp_path))["exports"]
+    assert found["change"] == pytest.approx({"mae": 0}, abs=1e-6)
+
+
 
         def call(self, inputs):
             return self.last(inputs["size"])
