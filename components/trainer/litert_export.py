@@ -60,6 +60,28 @@ class Trained:
     weights: npt.NDArray[Any] | None = None
 
 
+def require_convertible(model: Any, features: Mapping[str, Feature], kinds: Sequence[ExportKind]) -> None:
+    """Reject a model that does not convert while it is untrained, before hours of training are lost on it.
+
+    Of LiteRT's forms, float32 is tried: what int8 makes of a model depends on its trained weights.
+
+    Args:
+        model: compiled and built, with any weights, on the TensorFlow backend.
+        features: its inputs, by name.
+        kinds: keys of `KINDS`.
+
+    Raises:
+        ComponentError: the model cannot be converted.
+    """
+    none: Any = np.empty(0)
+    untrained = Trained(model=model, features=features, calibration={}, examples={}, labels=none)
+    forms: dict[ExportKind, None] = {
+        "keras_int8" if each == "keras_int8" else "litert": None for each in kinds
+    }
+    for form in forms:
+        KINDS[form](untrained)
+
+
 def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) -> Exports:
     """Write each kind into the folder, with a report of sizes and metrics in `exports.json`.
 
@@ -190,7 +212,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
         except Exception as error:  # the converter raises whatever its compiler raises
             raise ComponentError(
                 f"the model does not convert to LiteRT: {_why_not(str(error))}",
-                hint="leave litert out of train.exports, or replace the layer",
+                hint="leave LiteRT's forms out of train.exports, or replace the layer",
             ) from error
     content = _with_names(content, {each: key for key, each in traced.items() if each != key})
     return name, content, _litert_predict(name, content)

@@ -85,7 +85,7 @@ def run_fn(fn_args: Any) -> None:
             log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
         )
         stack.enter_context(alone(job))
-        # While the process starts and trains, build the model that will be exported, still untrained.
+        # While the process starts and trains, build the model to export, and try to convert it untrained.
         served, result = launch(
             job,
             interpreter=settings["interpreter"],
@@ -94,6 +94,7 @@ def run_fn(fn_args: Any) -> None:
                 transform,
                 fn_args.schema_path,
                 apart=(settings["raw_label"], *settings["pass_through"]),
+                exports=settings["exports"],
             ),
             elsewhere=Elsewhere(machines, f"{fn_args.model_run_dir}/{TRAINING_FOLDER}") if machines else None,
         )
@@ -157,7 +158,12 @@ def _artifact(serving_model_dir: str) -> str:
 
 
 def _served_model(
-    job: TrainingJob, transform: Any, schema_path: str, *, apart: Collection[str]
+    job: TrainingJob,
+    transform: Any,
+    schema_path: str,
+    *,
+    apart: Collection[str],
+    exports: Sequence[ExportKind],
 ) -> ServedModel:
     if not schema_path:
         raise ComponentError(
@@ -167,7 +173,7 @@ def _served_model(
         schema = text_format.Parse(file.read(), schema_pb2.Schema())
     try:
         model = build_model(job.model, job.inputs, job.hyperparameters)
-        return ServedModel(
+        served = ServedModel(
             model=model,
             label=job.label,
             transform=transform,
@@ -179,3 +185,8 @@ def _served_model(
         raise
     except Exception as error:
         raise ComponentError(f"{job.model} failed: {describe(error, job.model)}") from error
+    if exports:
+        from slipway.components.trainer.litert_export import require_convertible
+
+        require_convertible(model, job.inputs, exports)
+    return served

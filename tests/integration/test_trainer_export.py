@@ -367,6 +367,35 @@ def test_model_that_is_not_the_trained_one_when_it_is_built_anew_is_not_exported
         run_fn(SimpleNamespace(**{**vars(fn_args), **folders, "custom_config": settings}))
 
 
+UNCONVERTIBLE = """
+    import keras
+    import tensorflow as tf
+
+    class Odd(keras.layers.Layer):
+        def call(self, given):
+            return tf.cast(tf.bitwise.bitwise_and(tf.cast(given, tf.int32), 1), tf.float32)
+
+    def build_model(features, hyperparameters):
+        given = {"fare_scaled": keras.Input((1,), name="fare_scaled")}
+        model = keras.Model(given, keras.layers.Dense(1)(Odd()(given["fare_scaled"])))
+        model.compile("sgd", "mse")
+        return model
+"""
+
+
+def test_model_that_does_not_convert_is_refused_before_the_training_ends(fn_args, tmp_path, monkeypatch):
+    from slipway.components.trainer.run_fn import run_fn
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "unconvertible.py").write_text(textwrap.dedent(UNCONVERTIBLE))
+    folders = {"serving_model_dir": str(tmp_path / "model/m"), "model_run_dir": str(tmp_path / "run")}
+    settings = {**SETTINGS, "model": "unconvertible.build_model", "hyperparameters": {}}
+    settings |= {"exports": ["litert_int8"], "profile_steps": None}
+    with pytest.raises(ComponentError, match="does not convert to LiteRT: it has no BitwiseAnd"):
+        run_fn(SimpleNamespace(**{**vars(fn_args), **folders, "custom_config": settings}))
+    assert not (tmp_path / "run/model.weights.h5").exists()
+
+
 def test_missing_setting_is_named(fn_args):
     from slipway.components.trainer.run_fn import run_fn
 
