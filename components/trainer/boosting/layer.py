@@ -116,7 +116,7 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
     """
 
     def __init__(self, *, outputs: int, codes: int, **kwargs: Any) -> None:
-        super().__init__(trainable=False, **kwargs)
+        super().__init__(**{**kwargs, "trainable": False})  # the config of a copy contains it as well
         self.outputs, self.codes = outputs, codes
 
     def build(self, _shape: Any) -> None:

@@ -85,6 +85,15 @@ def test_trees_are_exported_where_their_thresholds_stay_as_they_are(trees, tmp_p
         assert export["change"]["auc"] == pytest.approx(0.0, abs=1e-3)
 
 
+def test_trees_that_read_texts_can_be_copied_for_int8():
+    from slipway.components.trainer.litert_export import require_convertible
+    from slipway.components.trainer.user_model import build_model
+
+    texts = {"words": Feature(name="words", dtype="int64", shape=(12,), categories=1000)}
+    model = build_model("slipway.components.trainer.models.boosted_trees.build_model", texts, {"classes": 2})
+    require_convertible(model, texts, ["keras_int8"])
+
+
 @pytest.mark.parametrize("kind", ["litert_dynamic", "litert_int8"])
 def test_trees_in_int8_are_refused_before_the_converter_dies_of_them(trees, kind, tmp_path):
     from slipway.components.trainer.litert_export import write_exports
@@ -291,15 +300,6 @@ def test_single_answer_may_stand_in_a_list_or_a_mapping(form, tmp_path):
     assert told["exports"][0]["change"] == pytest.approx({"loss": 0, "mae": 0}, abs=1e-6)
 
 
-def test_model_of_a_class_that_keras_cannot_copy_is_refused_in_words(tmp_path):
-    import keras
-
-    from slipway.components.trainer.litert_export import Trained, write_exports
-
-    class Own(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.last = keras.layers.Dense(1)
 def test_model_whose_own_step_computes_the_loss_is_measured_by_its_metrics(tmp_path):
     import keras
 
@@ -315,6 +315,15 @@ def test_model_whose_own_step_computes_the_loss_is_measured_by_its_metrics(tmp_p
     assert found["change"] == pytest.approx({"mae": 0}, abs=1e-6)
 
 
+def test_model_of_a_class_that_keras_cannot_copy_is_refused_in_words(tmp_path):
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.last = keras.layers.Dense(1)
 
         def call(self, inputs):
             return self.last(inputs["size"])
