@@ -218,6 +218,21 @@ def words_of_logits(model: Any, label: Label) -> Iterator[str]:
         )
 
 
+def words_of_masks(model: Any, label: Label) -> Iterator[str]:
+    """Yield what to tell of outputs of which a mask, as of padding, hides a part from the loss.
+
+    Args:
+        model: compiled and built.
+        label: see `labels`.
+    """
+    if found := [each for each in _compared(model, label) if each.is_masked]:
+        yield (
+            f"the loss and the epochs' metrics leave out what a mask hides of a row{_named(found)}, such as "
+            "padding; the gate's metrics do not know the mask, and count it: in evaluate.own_metrics, name "
+            "one that passes over it, by the label"
+        )
+
+
 def words_of_flat_answers(
     model: Any, label: Label, shapes: Mapping[str, tuple[int, ...]], *, is_custom_loop: bool
 ) -> str:

@@ -170,6 +170,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
 
     if job.compute.backend == "jax":
         keras.config.disable_traceback_filtering()  # it fails at JAX's errors, and hides the layer
+        words_of_masks,
     is_custom_loop = has_custom_loop(job.model)
     if is_custom_loop:
         require_custom_loop(job, devices)
@@ -195,7 +196,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
         require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
-        for words in words_of_logits(model, job.label):
+        for words in (*words_of_logits(model, job.label), *words_of_masks(model, job.label)):
             emit("note", message=words)
     facts: Facts = {
         "devices": devices.words,

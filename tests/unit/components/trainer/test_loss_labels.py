@@ -15,6 +15,7 @@ from slipway.components.trainer.loss_labels import (
     require_labels,
     words_of_flat_answers,
     words_of_logits,
+    words_of_masks,
 )
 
 pytestmark = [
@@ -248,6 +249,23 @@ def test_a_loss_that_takes_logits_is_told():
     assert words.startswith("the loss takes logits: the gate refuses")
     for loss in (keras.losses.BinaryCrossentropy(), "mse", None):
         assert list(words_of_logits(compiled(loss, units=1), "y")) == []
+
+
+def test_a_mask_that_the_gate_does_not_know_is_told_where_it_hides_a_part_of_the_answer():
+    import keras
+
+    def told(*layers):
+        codes = keras.Input((12,), name="x", dtype="int32")
+        hidden = keras.layers.Embedding(17, 4, mask_zero=True)(codes)
+        for layer in (*layers, keras.layers.Dense(4, activation="softmax")):
+            hidden = layer(hidden)
+        model = keras.Model(codes, hidden)
+        model.compile(loss="sparse_categorical_crossentropy")
+        return list(words_of_masks(model, "y"))
+
+    [words] = told(keras.layers.LSTM(4, return_sequences=True))
+    assert words.startswith("the loss and the epochs' metrics leave out what a mask hides of a row, such as")
+    assert told(keras.layers.LSTM(4)) == told(keras.layers.GlobalAveragePooling1D()) == []
 
 
 def test_an_answer_without_a_dimension_is_told_where_code_of_the_users_own_compares_it_with_its_label():
