@@ -114,6 +114,11 @@ def _in_words(error: Exception, job: TrainingJob | None) -> tuple[str, str]:
         return refused.message, refused.hint
     # A collective sum fails if another host has ended; the reason is in that host's log.
     hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
+    if str(error).startswith("No loss to compute"):  # as of a model whose own train_step computes one
+        hint = (
+            "the evaluation after each epoch needs one, too: write test_step beside train_step, or compile "
+        )
+        hint += "with a loss"
     if job is None or job.compute.backend != "jax":
         return describe(error, job.model) if job else str(error), hint
     told = explain(error, job.model)
@@ -165,12 +170,12 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         require_labels,
         words_of_flat_answers,
         words_of_logits,
+        words_of_masks,
     )
     from slipway.components.trainer.unsaved_state import UnsavedState
 
     if job.compute.backend == "jax":
         keras.config.disable_traceback_filtering()  # it fails at JAX's errors, and hides the layer
-        words_of_masks,
     is_custom_loop = has_custom_loop(job.model)
     if is_custom_loop:
         require_custom_loop(job, devices)

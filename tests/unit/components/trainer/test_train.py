@@ -31,6 +31,12 @@ def test_an_error_of_a_trace_is_told_with_its_remedy(tmp_path, monkeypatch, back
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_what_the_evaluation_lacks_of_a_model_with_a_step_of_its_own_is_told(tmp_path, monkeypatch, backend):
+    error = ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+    assert "write test_step beside train_step" in told_of(error, tmp_path, monkeypatch, backend)["hint"]
+
+
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_streamed_value_that_does_not_fit_is_told_by_column_with_the_remedy(tmp_path, monkeypatch, backend):
     told = told_of(RuntimeError(STREAMED), tmp_path, monkeypatch, backend)
     assert told["message"].startswith(
