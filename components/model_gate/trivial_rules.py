@@ -99,10 +99,24 @@ def trivial_checks(
     checks += _accuracy_says_little(metrics, overall, labels, classes)
     if not found:
         return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
+    notes = _of_both_classes(metrics, labels)
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
     return [
         replace(check, stops=beat != "none" and (not enough or _is_worse(check, labels))) for check in found
-    ] + checks, not_sure([(check.metric, OVERALL) for check in found if is_unbounded(check.metric, overall)])
+    ] + checks, notes + not_sure(
+        [(check.metric, OVERALL) for check in found if is_unbounded(check.metric, overall)]
+    )
+
+
+def _of_both_classes(metrics: Sequence[str], labels: LabelStatistics) -> list[str]:
+    """Return what to tell of an area or the like that is not that of one class, as of a softmax over two."""
+    if labels.constant_auc is None or labels.classes != 2 or labels.entries is not None:
+        return []
+    names = ", ".join(name for name in metrics if metric_of(name).is_of_each_class)
+    return [
+        f"{names}: of both classes together, each a yes or no of its own, since the model answers two "
+        "numbers a row; to measure the second class alone, let it answer one, with a sigmoid"
+    ]
 
 
 def trivial_document(

@@ -36,6 +36,18 @@ def test_two_answers_of_which_the_majority_is_always_chosen_are_no_precision_to_
     assert stops(trivial_checks(["precision"], {}, at, beat="one")[0])
 
 
+@pytest.mark.parametrize(("classes", "told"), [(2, 1), (3, 0)])
+def test_area_of_both_answers_to_a_yes_or_no_is_told_to_be_of_both(classes, told):
+    labels = np.arange(60.0)[:, None] % classes
+    answers = np.full((60, classes), 1 / classes, np.float32)
+    auc, of_classes = evaluated("auc", labels, answers)
+    at = Measured({"auc": auc, "recall": 0.5, "binary_crossentropy": 0.7}, {}, of_classes)
+    _, notes = trivial_checks(list(at.metrics), {}, at, beat="one")
+    assert [each.partition(",")[0] for each in notes if "both classes" in each] == ["auc"] * told
+    _, notes = trivial_checks(["auc"], {}, Measured({"auc": 0.5}, {}, TAXI), beat="one")
+    assert not any("both classes" in each for each in notes)
+
+
 VECTORS = np.stack([DRAW.normal(size=60), 100 + DRAW.choice([0.0, 3.0], 60), 7 * DRAW.random(60)], axis=1)
 OF_ENTRIES = ("mean_squared_error", "root_mean_squared_error", "mean_absolute_error")
 
