@@ -24,8 +24,8 @@ def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.c
         The callbacks; [] if the module has no such function.
 
     Raises:
-        ComponentError: the function returns something else, or a callback that leaves other weights in the
-            model at the end of an epoch than the training goes on with.
+        ComponentError: the function returns something else, or a callback that puts other weights into the
+            model than the training goes on with.
         Exception: whatever the user's code raises.
     """
     if not has_custom_callbacks(dotted_path):
@@ -44,6 +44,12 @@ def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.c
                 f"{where} returns {kind}, which is not a Keras callback",
                 hint="return instances of keras.callbacks.Callback, for example "
                 "keras.callbacks.ReduceLROnPlateau()",
+            )
+        if isinstance(each, keras.callbacks.BackupAndRestore):
+            raise ComponentError(
+                f"{where} returns BackupAndRestore, which begins from its own backup, whichever training "
+                "left it, in place of this one's checkpoint",
+                hint="leave it out: a training that was interrupted goes on by itself (train.checkpoint)",
             )
         if isinstance(each, keras.callbacks.SwapEMAWeights) and each.swap_on_epoch:
             raise ComponentError(

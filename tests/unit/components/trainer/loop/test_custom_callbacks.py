@@ -40,6 +40,10 @@ def test_callbacks_are_made_with_the_facts_of_the_training(found):
         ("None", r"\.callbacks must return a list of Keras callbacks, not NoneType"),
         ("[keras.callbacks.EarlyStopping]", "returns EarlyStopping, which is not a Keras callback"),
         (
+            "[keras.callbacks.BackupAndRestore('backup')]",
+            "BackupAndRestore, which begins from its own backup",
+        ),
+        (
             "[keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]",
             r"SwapEMAWeights\(swap_on_epoch=True\), which leaves the averages in the model",
         ),
