@@ -42,7 +42,7 @@ class KeptStates:
             return
         except OSError as error:
             raise PipelineError(
-                f"{error.filename or folder} cannot be removed: {error.strerror}.",
+                f"{folder} cannot be removed ({error.filename}): {error.strerror or error}.",
                 hint=f"first remove {folder}",
             ) from error
 

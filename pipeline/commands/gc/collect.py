@@ -271,7 +271,9 @@ def _remove(removal: Removal) -> None:
         else:
             removal.path.unlink()
     except OSError as error:
+        # Of what lies in a folder, the error has no more than the name.
+        inside = f" ({error.filename})" if removal.path.is_dir() else ""
         raise PipelineError(
-            f"{error.filename or removal.path} cannot be removed: {error.strerror}.",
+            f"{removal.path} cannot be removed{inside}: {error.strerror or error}.",
             hint="what was removed before is gone for good; fix its permissions, then run gc again",
         ) from error

@@ -73,7 +73,7 @@ def test_folder_that_cannot_be_removed_is_named_and_not_gone_on_with(tmp_path):
     states = KeptStates(tmp_path)
     states.root.mkdir(parents=True)
     states.folder("key", "A").symlink_to(tmp_path)
-    with pytest.raises(PipelineError, match=r"key\.A cannot be removed"):
+    with pytest.raises(PipelineError, match=r"key\.A cannot be removed .*: Cannot call rmtree on a symb"):
         states.forget("key", "A")
     assert tmp_path.exists()
 
