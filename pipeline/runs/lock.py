@@ -252,12 +252,12 @@ def _is_there(path: Path) -> bool:
     """Return True if the store is a file, False if there is none yet.
 
     Raises:
-        UsageError: the path leads to something else or, as a link to itself, nowhere; or it is longer than
-            SQLite allows.
+        UsageError: the path leads to something else or, as a link to itself, nowhere; it is longer than
+            SQLite allows; or the file is empty, beside results that it once knew.
     """
     _check_length(path)
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except FileNotFoundError:
         parent = path.resolve().parent
         if not path.is_symlink() or parent.is_dir():  # SQLite creates what a link names
@@ -266,7 +266,10 @@ def _is_there(path: Path) -> bool:
     except OSError as error:
         what = f"cannot be read: {error.strerror or error}"
     else:
-        if stat.S_ISREG(mode):
+        if stat.S_ISREG(found.st_mode):
+            # To SQLite an empty file is a new store, in which the next model is compared with none.
+            if not found.st_size and (path.parent / "artifacts").is_dir():
+                raise _damaged(path, "it is empty, and there are results of earlier runs")
             return True
         what = "is a folder, a pipe or a device, and must be a file"
     raise UsageError(

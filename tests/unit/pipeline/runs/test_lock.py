@@ -214,6 +214,16 @@ def test_a_store_that_was_cut_off_is_called_damaged(store, check):
         check(store)
 
 
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+def test_an_empty_store_is_called_damaged_beside_results_and_is_a_new_one_without(store, check):
+    store.write_bytes(b"")
+    check(store)  # as a run that was killed at its very beginning may leave it
+    (store.parent / "artifacts").mkdir()
+    with pytest.raises(UsageError, match="is damaged: it is empty") as error:
+        check(store)
+    assert error.value.hint.startswith(f"move it away (`mv {store} {store}.damaged`)")
+
+
 def test_a_store_with_a_page_of_rubbish_is_called_damaged(store):
     with store.open("r+b") as stream:
         stream.seek(4096 * 2)
