@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.components.counted_words import counted
+from slipway.pipeline.engine.journal import way_to_write
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.tracking.spool import FOLDER, Waiting, all_waiting, folders, who_sends
@@ -62,7 +63,7 @@ def track(output: Path) -> Sent:
         left = send_all(output)
     except OSError as error:
         raise PipelineError(
-            f"{output} cannot be written: {error.strerror}.", hint="make room there"
+            f"{output} cannot be written: {error.strerror}.", hint=way_to_write(error)
         ) from error
     if left is None:
         return Sent(all_waiting(output), is_sending=True, who=who_sends(output))

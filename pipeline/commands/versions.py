@@ -19,6 +19,7 @@ from slipway.components.pusher.version_files import Extras
 from slipway.components.pusher.version_store import UntrustedError, VersionStore, version_store_at
 from slipway.components.pusher.versions import Published
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.journal import way_to_write
 from slipway.pipeline.errors import PipelineError, UsageError, raised_as
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
@@ -195,7 +196,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             published = push(folder, base=base, provenance=provenance, extras=Extras(key, read_sbom(folder)))
         if published.was_there:  # by an earlier call, which could not do all that follows
             done = RolledBack(published, target.version, found[0].replaced)
-            unnoted = ""
+            unnoted = None
         else:
             done = RolledBack(published, target.version, found[0].version)
             unnoted = _record(History(output.absolute()), target, done, again, began)
@@ -208,8 +209,9 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     if unnoted:
         raise PipelineError(
             f"Version {target.version} is live again as {published.version}, but `runs` will not show it: "
-            f"{output} cannot be written: {unnoted}.",
-            hint="free space there; nothing else is left to do: the version's manifest records who and why",
+            f"{output} cannot be written: {unnoted.strerror or unnoted}.",
+            hint=f"{way_to_write(unnoted)}; nothing else is left to do: the version's manifest records who "
+            "and why",
         )
     return done
 
@@ -271,7 +273,9 @@ def pushed_version(store: VersionStore, version: int | None, config: WorkloadCon
     return version or numbers[-1]
 
 
-def _record(history: History, target: Version, done: RolledBack, again: Republished, began: float) -> str:
+def _record(
+    history: History, target: Version, done: RolledBack, again: Republished, began: float
+) -> OSError | None:
     """Record a rollback in the run history; return why that failed, if it did: the rollback stands."""
     try:
         record = history.new_run(target.provenance.get("workload", ""))
@@ -286,8 +290,8 @@ def _record(history: History, target: Version, done: RolledBack, again: Republis
         }
         history.save(record)
     except OSError as error:
-        return error.strerror or str(error)
-    return ""
+        return error
+    return None
 
 
 def _versions(store: VersionStore) -> list[Version]:

@@ -75,8 +75,20 @@ def test_the_command_says_what_still_waits_by_its_exit_code(tmp_path, local_runn
     assert waiting["why"] == {"mlflow": "could not be reached (ConnectionError)"}
 
 
-def test_a_folder_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        (errno.ENOSPC, "make room on the disk"),
+        (errno.EACCES, "make that folder one that you can write to"),
+        (errno.EMFILE, "raise the limit of open files (`ulimit -n`)"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_reported_with_what_helps(tmp_path, monkeypatch, code, remedy):
+    def refuse(*_):
+        raise OSError(code, "not now")
+
     spool.put(tmp_path, ENTRY)
-    monkeypatch.setattr(spool.os, "open", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
-    with pytest.raises(PipelineError, match="cannot be written: No space left"):
+    monkeypatch.setattr(spool.os, "open", refuse)
+    with pytest.raises(PipelineError, match="cannot be written: not now") as told:
         track(tmp_path)
+    assert told.value.hint == remedy

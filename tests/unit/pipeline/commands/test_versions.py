@@ -1,5 +1,6 @@
 """The commands around pushed versions: list, check, go back, thin out."""
 
+import errno
 import os
 import subprocess
 from datetime import UTC, datetime
@@ -152,6 +153,19 @@ def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, 
         f"Version {live.copy_of} is live again as {live.version}, but `runs` will not show it: "
         f"{output} cannot be written: Not a directory."
     )
+
+
+def test_rollback_that_may_open_no_more_files_for_its_note_is_not_told_to_make_room(
+    output, pushed, monkeypatch
+):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    pushed("a", "b")
+    monkeypatch.setattr(History, "save", refuse)
+    with pytest.raises(PipelineError, match=r"live again .* Too many open files") as told:
+        rollback(small_workload(), output, to=None)
+    assert told.value.hint.startswith("raise the limit of open files (`ulimit -n`); nothing else")
 
 
 def test_rollback_whose_hook_fails_goes_no_further_back_when_it_is_repeated(output, base, pushed, tmp_path):
