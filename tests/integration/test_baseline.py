@@ -1,5 +1,7 @@
 """Retiring and setting a baseline, in a real metadata store and for TFX's own resolver."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,12 @@ def test_folder_without_runs_has_no_baseline_to_clear(tmp_path, config):
     assert show_baseline("taxi", tmp_path).run is None
     with pytest.raises(UsageError, match="holds no metadata store"):
         clear_baseline(config, tmp_path, reason="")
+
+
+def test_store_of_another_version_of_ml_metadata_is_refused_and_nothing_is_recorded(config, output):
+    with closing(sqlite3.connect(output / "metadata.db")) as database, database:
+        database.execute("UPDATE MLMDEnv SET schema_version = 99")
+    with pytest.raises(UsageError, match=r"metadata\.db cannot be used: .* version 99 is greater") as told:
+        clear_baseline(config, output, reason="why")
+    assert told.value.hint.startswith("use the version of ML Metadata that wrote it")
+    assert not (output / "baselines").exists()
