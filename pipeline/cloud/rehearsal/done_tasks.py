@@ -3,10 +3,11 @@
 Resolvers look for artifacts here, and a task that may be cached looks for an equal one.
 """
 
+import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
 
@@ -14,7 +15,7 @@ from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.executor_input import ExecutorInput, RuntimeArtifact, TaskOutputs
 from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec
 from slipway.pipeline.runs.record import file_name, write_json
-from slipway.pipeline.runs.typed_json import read_document
+from slipway.pipeline.runs.typed_json import DocumentError, read_document
 
 
 class DoneTask(TypedDict):
@@ -70,7 +71,7 @@ class DoneTasks:
         """Return the outputs of this run's tasks, by task."""
         return {
             document["task"]: {"artifacts": document["artifacts"], "parameters": document["parameters"]}
-            for document in _read(self._folder)
+            for document in (read_document(DoneTask, path) for path in self._folder.glob("*.json"))
         }
 
     def cached(self, key: str) -> DoneTask | None:
@@ -94,9 +95,12 @@ class DoneTasks:
         return [artifact for artifact in artifacts if wanted.fits(artifact)][-1:]
 
     def _all(self) -> list[DoneTask]:
-        folders = self._runs.glob("*/tasks")
-        found = (d for folder in folders for d in _read(folder) if d["pipeline"] == self._pipeline)
-        return sorted(found, key=lambda document: document["at"])
+        """Return the tasks of all runs, the oldest first. A damaged record counts as none."""
+        found = []
+        for path in self._runs.glob("*/tasks/*.json"):
+            with contextlib.suppress(DocumentError):
+                found.append(read_document(DoneTask, path))
+        return sorted((d for d in found if d["pipeline"] == self._pipeline), key=lambda d: d["at"])
 
 
 def cache_key(component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput) -> str:
@@ -114,10 +118,6 @@ def cache_key(component: ComponentSpec, container: PipelineContainerSpec, given:
         },
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _read(folder: Path) -> Iterator[DoneTask]:
-    return (read_document(DoneTask, path) for path in sorted(folder.glob("*.json")))
 
 
 def _artifacts(document: DoneTask) -> list[RuntimeArtifact]:

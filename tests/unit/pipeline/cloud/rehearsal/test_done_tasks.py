@@ -67,6 +67,15 @@ def test_equal_task_is_taken_from_an_earlier_run_while_its_artifacts_are_there(r
     assert run("2").cached("same") is None
 
 
+@pytest.mark.parametrize("content", ['{"pipeline": "ta', '{"of": "another version"}'])
+def test_record_of_an_earlier_run_that_cannot_be_read_is_as_none(run, artifact, tmp_path, content):
+    keep(run("1"), "Ingest", artifact("a"), key="k")
+    keep(run("2"), "Ingest", artifact("b"), key="k")
+    [record] = (tmp_path / "runs" / "2").glob("tasks/*.json")
+    record.write_text(content)
+    assert run("3").cached("k")["artifacts"]["out"][0]["name"] == "a/a"
+
+
 def test_outputs_of_this_run_only(run, artifact):
     keep(run("1"), "Ingest", artifact("a"))
     keep(run("2"), "Trainer", artifact("b"))
