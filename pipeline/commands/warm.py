@@ -49,10 +49,12 @@ def leaving() -> Callable[[], None]:
     Raises:
         UsageError: the variable is wrong. So a command that calls this first has done nothing yet.
     """
-    minutes = minutes_left(os.environ, at_terminal=sys.stderr.isatty())
+    at_terminal = sys.stderr.isatty()
+    minutes = minutes_left(os.environ, at_terminal=at_terminal)
 
     def at_end() -> None:
-        if minutes and (line := leave(minutes)):
+        # Nobody goes on at a terminal that was closed meanwhile.
+        if minutes and sys.stderr.isatty() == at_terminal and (line := leave(minutes)):
             say(line)
 
     return at_end

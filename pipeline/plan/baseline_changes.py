@@ -16,7 +16,7 @@ from typing import Any
 
 from slipway.components.atomic_file import whole_file
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.plan.resolver_keys import blessed_runs, blessings_of
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes, check_store
@@ -178,8 +178,16 @@ def _write(store: Any, *, retire: Sequence[Any], restore: Sequence[Any]) -> None
     for sign, blessings in ((-1, retire), (1, restore)):
         for each in blessings:
             each.custom_properties[_MODEL_ID].int_value = sign * _model_id(each)
-    # In one transaction: after a kill between two writes, a third model would be the baseline.
-    store.put_artifacts([*retire, *restore])
+    from ml_metadata.errors import StatusError
+
+    try:
+        # In one transaction: after a kill between two writes, a third model would be the baseline.
+        store.put_artifacts([*retire, *restore])
+    except StatusError as error:  # such as a full disk, of which it only tells SQLite's words
+        raise PipelineError(
+            f"The metadata store cannot be written: {' '.join(str(error).split())}",
+            hint="the baseline is as it was; make room on the disk if that is full, then try again",
+        ) from error
 
 
 def _path(output: Path, workload: str) -> Path:

@@ -1,5 +1,7 @@
 """The command `warm` says which process it started, and how to end it."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from slipway.pipeline.commands import warm
@@ -53,6 +55,18 @@ def test_command_leaves_a_process_at_its_end_if_the_minutes_ask_for_it_and_says_
         assert left == []
         at_end()
     assert (left, capsys.readouterr().err) == ([7], "a process waits\n")
+
+
+def test_no_process_is_left_for_a_terminal_that_was_closed_meanwhile(monkeypatch):
+    left = []
+    monkeypatch.setattr(warm, "leave", left.append)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("SLIPWAY_WARM_MINUTES", raising=False)
+    for at_the_end in (False, True):
+        is_terminal = iter([True, at_the_end])
+        monkeypatch.setattr(warm.sys, "stderr", SimpleNamespace(isatty=lambda found=is_terminal: next(found)))
+        warm.leaving()()
+    assert left == [warm.MINUTES_AT_A_TERMINAL]
 
 
 def test_wrong_minutes_are_refused_before_the_command_does_anything(monkeypatch):

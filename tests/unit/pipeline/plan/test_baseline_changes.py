@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from slipway.pipeline.errors import InUseError, UsageError
+from slipway.pipeline.errors import InUseError, PipelineError, UsageError
 from slipway.pipeline.plan import baseline_changes
 from slipway.pipeline.plan.baseline_changes import (
     Baseline,
@@ -314,6 +314,16 @@ def test_change_that_the_store_refuses_is_not_recorded(clear, changes):
         clear(Store(RuntimeError("disk I/O error")))
     assert changes.read_text(encoding="utf-8") == f"{GOOD}\n"
     assert list(changes.parent.iterdir()) == [changes]
+
+
+def test_store_on_a_full_disk_is_told_and_nothing_is_recorded(clear, changes):
+    from ml_metadata.errors import InternalError
+
+    changes.write_text(f"{GOOD}\n", encoding="utf-8")
+    with pytest.raises(PipelineError, match=r"store cannot be written: .*disk is full") as told:
+        clear(Store(InternalError("Error when executing query: database or disk is full")))
+    assert told.value.hint.startswith("the baseline is as it was; make room on the disk")
+    assert changes.read_text(encoding="utf-8") == f"{GOOD}\n"
 
 
 def test_damaged_record_is_refused_before_the_store_is_changed(clear, changes):
