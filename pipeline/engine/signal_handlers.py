@@ -79,6 +79,6 @@ def raise_interrupt(*_: object) -> None:
     """Handle a signal for work that may be abandoned anywhere.
 
     Raises:
-        KeyboardInterrupt: always.
+        KeyboardInterrupt: always; with a text, without which Beam makes it a RuntimeError.
     """
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt("interrupted")

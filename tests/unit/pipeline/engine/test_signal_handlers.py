@@ -51,3 +51,19 @@ def test_under_nohup_a_terminal_that_closes_is_not_heard():
         os.kill(os.getpid(), signal.SIGHUP)
     assert signals.count == 0
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_within_a_step_of_beam_stays_an_interruption(signum):
+    """Beam names its step in the text of any exception, and makes one without a text a RuntimeError."""
+    import apache_beam as beam
+
+    def end(_):
+        os.kill(os.getpid(), signum)
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        signals_handled_by(raise_interrupt),
+        beam.Pipeline(runner="FnApiRunner") as pipeline,
+    ):
+        _ = pipeline | beam.Create([1]) | beam.Map(end)
