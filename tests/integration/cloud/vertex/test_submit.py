@@ -237,7 +237,7 @@ def test_submitting_asks_for_each_thing_once(google, workload, name):
 
 def test_when_trackers_are_told_of_it_is_said(capsys):
     track = TrackConfig(mlflow="http://127.0.0.1:5000", opentelemetry="http://127.0.0.1:4318")
-    target = SimpleNamespace(places={}, images={}, config=SimpleNamespace(track=track))
+    target = SimpleNamespace(places={}, images={}, config=SimpleNamespace(track=track, notify=None))
     check(SimpleNamespace(check=lambda **_: ["from the service"]), target)
     assert capsys.readouterr().err.splitlines() == [
         "from the service",
