@@ -110,12 +110,12 @@ def trivial_checks(
 
 def _of_both_classes(metrics: Sequence[str], labels: LabelStatistics) -> list[str]:
     """Return what to tell of an area or the like that is not that of one class, as of a softmax over two."""
-    if labels.constant_auc is None or labels.classes != 2 or labels.entries is not None:
+    names = [name for name in metrics if metric_of(name).is_of_each_class]
+    if not names or labels.constant_auc is None or labels.classes != 2 or labels.entries is not None:
         return []
-    names = ", ".join(name for name in metrics if metric_of(name).is_of_each_class)
     return [
-        f"{names}: of both classes together, each a yes or no of its own, since the model answers two "
-        "numbers a row; to measure the second class alone, let it answer one, with a sigmoid"
+        f"{', '.join(names)}: of both classes together, each a yes or no of its own, since the model answers "
+        "two numbers a row; to measure the second class alone, let it answer one, with a sigmoid"
     ]
 
 

@@ -44,6 +44,10 @@ def test_area_of_both_answers_to_a_yes_or_no_is_told_to_be_of_both(classes, told
     at = Measured({"auc": auc, "recall": 0.5, "binary_crossentropy": 0.7}, {}, of_classes)
     _, notes = trivial_checks(list(at.metrics), {}, at, beat="one")
     assert [each.partition(",")[0] for each in notes if "both classes" in each] == ["auc"] * told
+    # TensorFlow Model Analysis tells what chance has of them also where no such metric is asked for.
+    at = Measured({"sparse_categorical_accuracy": 0.5}, {}, of_classes)
+    notes += trivial_checks(list(at.metrics), {}, at, beat="one")[1]
+    assert len([each for each in notes if "both classes" in each]) == told
     _, notes = trivial_checks(["auc"], {}, Measured({"auc": 0.5}, {}, TAXI), beat="one")
     assert not any("both classes" in each for each in notes)
 
