@@ -106,20 +106,21 @@ _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 # id, customer_id, Customer No., Kunden-Nr., patientId, id_cliente; behind a noun also without a sign between,
-# as in userid and CUSTOMERKEY: not amount_paid, nor acid.
+# as in userid and CUSTOMERKEY: not amount_paid, acid, ordernum (how many), nor id_02 (one of many features).
 ID_NAME = (
     r"(^|[_\s.-])([chpsu]?id|uuid|guid|key|nr|no|number|nummer|user|person|customer|client|patient|subject|account)"
-    r"\.?$|(?-i:[a-z](Id|ID|Nr|No)\.?$)|^id[_\s.-]\w"
+    r"\.?$|(?-i:[a-z](Id|ID|Nr|No)\.?$)|^id[_\s.-][^\W\d]"
     r"|(user|person|pers|cust|customer|client|pat|patient|subj|subject|member|player|student|pupil|employee|family"
     r"|household|session|account|visitor|device|school|order|invoice|transaction|record|case|doc|document"
     r"|kunden|patienten|personen|personal|mitglieds|teilnehmer|probanden|vertrags|auftrags|konto|beleg|rechnungs)"
-    r"(id|key|nr|no|num|number|nummer)\.?$"
+    r"(id|key|nr|no|number|nummer)\.?$|(cust|customer|client|account|invoice)num$"
 )
 _ID_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])index$|(?-i:[a-z]Number$)|^unnamed|^$|^row", re.IGNORECASE)
 # income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count.
 NO_ID_NAME = re.compile(
     r"(^|[_\s.-])per[_\s.-]\w{1,64}$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
-    r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page)[_\s.-]?(nr|no|number)$",
+    r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page|woche|monat|tag|semana|mes)"
+    r"[_\s.-]?(nr|no|number|nummer)\.?$",
     re.IGNORECASE,
 )
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet, or in a CSV made of that.

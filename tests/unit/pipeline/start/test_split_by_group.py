@@ -63,6 +63,11 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
         "income_per_person",
         "costPerClient",
         "week_number",
+        "Week No.",
+        "Semana No.",
+        "Woche-Nr.",
+        "ordernum",
+        "id_02",
         "NO",
     ],
 )
@@ -107,7 +112,8 @@ def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(group
     "name",
     [
         *("customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId", "userid", "hid"),
-        *("CUSTOMERKEY", "USUBJID", "Customer No.", "Kundennr", "Kunden-Nr.", "Kundennummer", "id_cliente"),
+        *("CUSTOMERKEY", "USUBJID", "CLIENTNUM", "Customer No.", "id_cliente"),
+        *("Kundennr", "Kunden-Nr.", "Kundennummer"),
     ],
 )
 def test_an_id_is_known_by_its_name_however_that_is_written(name):
