@@ -23,7 +23,9 @@ MISSING_WORDS = frozenset(
         "missing", "unknown", "no data", "not available", "k.a.",
         "-", "--", "---", "?", ".", "..", "...", ":", "*",
         "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
-        "#nv", "#wert!", "#bezug!", "#zahl!", "#n/d", "#valeur!", "#nombre!", "#nom?", "#¡valor!", "#valore!",
+        "#nv", "#wert!", "#bezug!", "#zahl!", "#valeur!", "#nombre!", "#nom?", "#nul!",
+        "#n/d", "#valore!", "#rif!", "#nome?", "#nullo!", "#valor!", "#núm!", "#nulo!",
+        "#¡valor!", "#¡div/0!", "#¡ref!", "#¿nombre?", "#¡num!", "#¡nulo!",
     ]
 )  # fmt: skip
 """What people write into a cell without a value, in lower case; databases write \\N, and sheets #DIV/0!."""

@@ -185,7 +185,11 @@ def test_a_format_makes_no_value_of_empty_texts_among_dates_where_files_have_typ
 
 
 @pytest.mark.parametrize(
-    "word", ["\\N", "<NA>", "NaT", "(null)", "[NULL]", "#DIV/0!", "#VALUE!", "#REF!", "#NV", "---", "No data"]
+    "word",
+    [
+        *("\\N", "<NA>", "NaT", "(null)", "[NULL]", "---", "No data"),
+        *("#DIV/0!", "#VALUE!", "#REF!", "#NV", "#¡DIV/0!", "#¿NOMBRE?", "#NUL!", "#RIF!", "#NÚM!"),
+    ],
 )
 def test_what_databases_pandas_and_sheets_write_is_a_word_for_no_value(word):
     found = _forms(["1", "2.5", word])
