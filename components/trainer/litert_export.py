@@ -60,10 +60,15 @@ class Trained:
     weights: npt.NDArray[Any] | None = None
 
 
+MOST_TRIED_WEIGHTS = 5_000_000
+"""20 MB. The try takes many times the weights: of 100 MB, 3 GB for `litert` and `keras_int8`."""
+
+
 def require_convertible(model: Any, features: Mapping[str, Feature], kinds: Sequence[ExportKind]) -> None:
     """Reject a model that does not convert while it is untrained, before hours of training are lost on it.
 
-    Of LiteRT's forms, float32 is tried: what int8 makes of a model depends on its trained weights.
+    Of LiteRT's forms, float32 is tried: what int8 makes of a model depends on its trained weights. A model of
+    more than `MOST_TRIED_WEIGHTS` is not tried, since it takes memory that the training may need.
 
     Args:
         model: compiled and built, with any weights, on the TensorFlow backend.
@@ -73,6 +78,8 @@ def require_convertible(model: Any, features: Mapping[str, Feature], kinds: Sequ
     Raises:
         ComponentError: the model cannot be converted.
     """
+    if model.count_params() > MOST_TRIED_WEIGHTS:
+        return
     none: Any = np.empty(0)
     untrained = Trained(model=model, features=features, calibration={}, examples={}, labels=none)
     forms: dict[ExportKind, None] = {

@@ -336,3 +336,18 @@ def test_model_of_a_class_that_keras_cannot_copy_is_refused_in_words(tmp_path):
     own = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
     with pytest.raises(ComponentError, match="keras_int8 cannot be written: the model cannot be copied"):
         write_exports(own, ["litert", "keras_int8"], str(tmp_path))
+
+
+def test_a_model_of_many_weights_is_not_tried_beside_its_training(monkeypatch):
+    import keras
+
+    from slipway.components.trainer import litert_export
+
+    monkeypatch.setitem(litert_export.KINDS, "litert", lambda trained: pytest.fail("tried"))
+    monkeypatch.setattr(litert_export, "MOST_TRIED_WEIGHTS", 99)
+    model = keras.Sequential([keras.Input([10]), keras.layers.Dense(9)])
+    assert model.count_params() == 99
+    with pytest.raises(pytest.fail.Exception, match="tried"):
+        litert_export.require_convertible(model, FEATURES, ["litert"])
+    monkeypatch.setattr(litert_export, "MOST_TRIED_WEIGHTS", 98)
+    litert_export.require_convertible(model, FEATURES, ["litert"])
