@@ -332,6 +332,15 @@ def test_hook_of_a_file_that_is_not_in_the_image_is_refused(target, hook):
     assert "below workloads/" in refused.value.hint
 
 
-@pytest.mark.parametrize("hook", ["[python, workloads/taxi/model.py]", "[/bin/sh, -c, date]", "[curl, -f]"])
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "[python, workloads/taxi/model.py]",
+        "[/bin/sh, -c, date]",
+        "[curl, -f]",
+        "[Makefile, all]",
+        f"[sh, -c, {'echo ' * 100}]",
+    ],
+)
 def test_hook_that_the_image_may_have_is_taken(target, hook):
     assert len(target(**{"push.hook": hook}).config.push.hook) >= 2
