@@ -10,7 +10,8 @@ from typing import Any
 
 from slipway.components.store_address import is_elsewhere, is_in_store
 
-# The files of these parameters are handled elsewhere, by split and span.
+# The files of these parameters are handled elsewhere, by split and span; so are those of `input_config`,
+# whose patterns start at `input_base`.
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
 # The folders of these parameters of a data gate hold statistics.
 _OF_STATISTICS = ("reference_folder", "serving_folder")
@@ -21,8 +22,8 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*")
 _IN_FILE = re.compile(r"(.*\.py)(:[A-Za-z_]\w*)?")
 # Between several paths in one text: `train.csv,eval.csv`.
 _BETWEEN = re.compile(r"\s*[,;\n]\s*")
-# What code fills into a file's name: `data/{split}.csv`, `data/part-%02d.csv`.
-_FILLED_IN = re.compile(r"\{\w*\}|%\d*[ds]")
+# What code fills into a file's name: `data/{split}.csv`, `data/part-{:02d}.csv`, `data/part-%02d.csv`.
+_FILLED_IN = re.compile(r"\{[^{}/]*\}|%\d*[ds]")
 # Parameters that name a module even without a dot: the module of a component's functions, or of a metric.
 _MODULES = frozenset({"module_path", "module"})
 
@@ -54,7 +55,7 @@ def named_files(
     files: set[str] = set()
     patterns: set[str] = set()
     for name, value in values.items():
-        if name in _READ_OTHERWISE:
+        if name in _READ_OTHERWISE or (name == "input_config" and "input_base" in values):
             continue
         paths = (path for _, text in _named_texts("", value) for path in _paths_in(text))
         texts = (text for text in paths if text and not text.endswith(".py"))
@@ -107,9 +108,9 @@ def named_code(values: Mapping[str, object]) -> set[str]:
     """
     found = set()
     for key, text in _named_texts("", values):
-        if file := _IN_FILE.fullmatch(text):
-            found.add(file[1])
-        elif _DOTTED.fullmatch(text) or (key in _MODULES and text.isidentifier()):
+        files = {file[1] for path in _paths_in(text) if (file := _IN_FILE.fullmatch(path))}
+        found |= files
+        if not files and (_DOTTED.fullmatch(text) or (key in _MODULES and text.isidentifier())):
             found.add(text)
     return found
 

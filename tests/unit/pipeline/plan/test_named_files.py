@@ -77,7 +77,8 @@ def test_files_of_a_checkpoint_count_by_what_their_names_begin_with(folder):
 
 
 @pytest.mark.parametrize(
-    "how", ["words/{language}.txt", "./words/{}.txt", "words/%s.txt", "{place}/words/%02d.txt"]
+    "how",
+    ["words/{language}.txt", "./words/{}.txt", "words/%s.txt", "{place}/words/%02d.txt", "words/{:0>2}.txt"],
 )
 def test_file_counts_whose_name_code_fills_in(folder, how):
     files, patterns = named({"data": how.replace("{place}", str(folder))})
@@ -155,11 +156,15 @@ def test_folder_that_holds_what_the_run_writes_does_not_count(folder):
 def test_what_is_written_or_read_in_another_way_does_not_count(folder):
     assert named({"push_destination": {"base_directory": "./words"}}, node_type="Pusher") == ([], [])
     assert named({"input_base": "words", "artifact_uri": "words"}) == ([], [])
+    splits = {"splits": [{"name": "all", "pattern": "{YYYY}-{MM}-{DD}/*.csv"}]}
+    assert named({"input_base": str(folder), "input_config": splits}) == ([], []), "other days"
+    assert named({"input_config": "schema.pbtxt"}) == ([f"{folder}/schema.pbtxt"], [])
 
 
 def test_dotted_paths_and_python_files_are_code():
     values = {"run_fn": "shop.trainer.run_fn", "module_file": "/srv/trainer.py", "splits": ["train", "1.5"]}
     assert named_code(values) == {"shop.trainer.run_fn", "/srv/trainer.py"}
+    assert named_code({"files": "a.py, file:///srv/b.py"}) >= {"a.py", "/srv/b.py"}
 
 
 @pytest.mark.parametrize(
