@@ -237,7 +237,7 @@ def _pushed_elsewhere(base: str, config: WorkloadConfig, output: Path) -> tuple[
     """Return where the workload's last push went, in words, if not to `base`, and how to look there.
 
     The destination may be that of a profile, or of a `--set`, which whoever asks left out. Both texts are
-    empty if nothing was pushed elsewhere.
+    empty if nothing was pushed elsewhere, and the second if the same words meant another place then.
     """
     for record in History(output.absolute()).runs(leave_out=("nodes",)):
         if record.workload != config.name or not record.pushed or record.rollback:
@@ -252,8 +252,9 @@ def _pushed_elsewhere(base: str, config: WorkloadConfig, output: Path) -> tuple[
                 told,
                 "put that push.destination into a profile of the workload file, and name it by --profile",
             )
-        profile = ("--profile", origin.profile) if origin.profile else ()
-        return told, command("versions", config.words[0], *profile, output=output)
+        name, *asked = config.words
+        profile = ["--profile", origin.profile] if origin.profile else []
+        return told, "" if profile == asked else command("versions", name, *profile, output=output)
     return "", ""
 
 

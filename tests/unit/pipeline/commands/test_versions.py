@@ -78,6 +78,18 @@ def test_versions_that_a_profile_pushed_elsewhere_are_named_where_none_are(confi
     assert remedy in refused.value.hint
 
 
+def test_versions_that_the_same_words_pushed_elsewhere_are_told_without_those_words(config, output):
+    """The file has got another destination, or the output folder was moved: the command has just been run."""
+    history = History(output)
+    record = history.new_run("toy", RecordedRequest(origin=Origin("toy.yaml")))
+    record.pushed = {"version": "17", "path": "/srv/toy/17"}
+    history.save(record)
+    assert versions_text([], config, output).endswith("pushed version 17 to /srv/toy.")
+    with pytest.raises(UsageError, match="has no version; run") as refused:
+        rollback(config, output, to=None)
+    assert "run toy --output" in refused.value.hint
+
+
 def test_pushed_version_is_the_newest_or_the_one_that_is_asked_for(base, output, pushed):
     first, second = pushed("a", "b")
     store = version_store_at(str(base))
