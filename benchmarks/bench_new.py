@@ -159,6 +159,8 @@ def _line(project: Path, name: str, options: argparse.Namespace) -> str:
     if options.network:
         network = [_run(project, workload, metric, seed, "--profile", "network")[1] for seed in seeds]
     train, held = (_split(project, workload, split) for split in ("train", "eval"))
+    for part in (train, held):
+        part.pop(settings["transform"].get("group"), None)
     peers = _peers(train, held, settings["data"]["label"], metric, seeds)
     return (
         f"| {name} | {rows:,} | {metric} | {_standard_error(metric, ours, held, label)} | {_told(ours)} | "

@@ -149,6 +149,7 @@ def build_pipeline(
         "label": config.transform.label,
         "raw_label": config.data.label,
         "weight": config.transform.weight,
+        "group": config.transform.group,
         "class_weights": class_weights(config),
         "pass_through": list(config.transform.apart),
     }

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
@@ -36,6 +37,8 @@ class Rows:
         values: by feature, [rows, *feature.shape], of its `model_dtype`.
         labels: float32 [rows, ...].
         weights: the weight of each row, class weights included, float32 [rows]; None: equal weights.
+        groups: the number of each row's group, such as a person: int64 [rows], if preprocessing_fn returns
+            whole numbers by the name in transform.group; None: there are none.
         seed: for anything random in a fit: train.seed.
         tell: shows a line of progress to the user.
     """
@@ -45,6 +48,7 @@ class Rows:
     labels: npt.NDArray[Any]
     seed: int
     weights: npt.NDArray[Any] | None = None
+    groups: npt.NDArray[Any] | None = None
     tell: Callable[[str], None] = lambda _: None
 
     def that_count(self) -> "Rows":
@@ -57,6 +61,7 @@ class Rows:
             values={name: column[counts] for name, column in self.values.items()},
             labels=self.labels[counts],
             weights=self.weights[counts],
+            groups=None if self.groups is None else self.groups[counts],
         )
 
 
@@ -192,6 +197,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
         labels=labels.numpy(),
         seed=job.seed,
         weights=factors[0].numpy() if factors else None,
+        groups=_groups(job),
         tell=tell,
     ).that_count()
     fit_began = time.monotonic()
@@ -221,6 +227,19 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
             hint="train on fewer rows, or set train.model to a network, which is trained on batches",
         )
     return rows
+
+
+def _groups(job: TrainingJob) -> npt.NDArray[Any] | None:
+    """Return the groups as they are written: a `Feature` would refuse numbers beyond 32 bits."""
+    import tensorflow as tf
+
+    from slipway.components.example_records import records
+
+    if job.group is None:
+        return None
+    spec = {job.group: tf.io.FixedLenFeature([], tf.int64)}
+    parts = (part for file in job.train_files for part in records(file) if part)
+    return np.concatenate([tf.io.parse_example(part, spec)[job.group].numpy() for part in parts])
 
 
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:

@@ -63,7 +63,7 @@ _JSON_VALUES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("train_files", "eval_files", "features"), (list, "a list")),
     **dict.fromkeys(("model", "output_dir"), (str, "a string")),
     "label": (str | dict | list, "a string, a mapping or a list"),
-    **dict.fromkeys(("checkpoint_dir", "log_dir", "weight"), (str | None, "a string or null")),
+    **dict.fromkeys(("checkpoint_dir", "log_dir", "weight", "group"), (str | None, "a string or null")),
     "class_weights": (dict | str | None, "a mapping, balanced or null"),
     "pretrained": (dict | None, "a mapping or null"),
     "hyperparameters": (dict, "a mapping"),
@@ -88,6 +88,8 @@ class TrainingJob:
         features: every transformed column that the model may use, and the label.
         label: the name of the feature to predict, or several, see `labels`.
         weight: the name of the feature with each example's weight; None: equal weights.
+        group: the name of the transformed column with the number of each row's group, which is not among the
+            features; a model that is fitted at once gets it. None: rows have no groups.
         class_weights: by class code of the label, as text, the factor that its examples are weighted with in
             training; `BALANCED`: all classes have the same total weight; None: no factors.
         model: dotted path of a function `build_model(features, hyperparameters)` that returns a compiled
@@ -115,6 +117,7 @@ class TrainingJob:
     seed: int = setting(MISSING, "Seed of the weights and of the order of the examples.", ge=0, lt=2**31)
     output_dir: str
     weight: str | None = None
+    group: str | None = None
     class_weights: dict[str, float] | str | None = None
     pretrained: Pretrained | None = None
     checkpoint_dir: str | None = None
@@ -231,10 +234,11 @@ class TrainingJob:
     def identity(self) -> str:
         """A digest of what is trained, on what and how, but not of where files go or what is recorded.
 
-        By which metric an epoch is the best is part of it: a checkpoint holds the best epoch's value.
+        By which metric an epoch is the best is part of it: a checkpoint holds the best epoch's value. Groups
+        are not: models that are fitted at once write none.
         """
         values = json.loads(self.to_json())
-        for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch"):
+        for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch", "group"):
             del values[name]
         by, usual = self.checkpoint, CheckpointSettings()
         if (best := [by.best_metric, by.best_goal]) != [usual.best_metric, usual.best_goal]:
@@ -262,7 +266,7 @@ class TrainingJob:
         except ValueError as error:
             raise ComponentError(f"the training job is not JSON: {error}") from error
         if isinstance(values, dict):
-            values.setdefault("pretrained", None)  # older job files lack it
+            values = {"pretrained": None, "group": None, **values}  # older job files lack them
         known = {each.name for each in fields(cls)}
         if not isinstance(values, dict) or set(values) != known:
             found = set(values) if isinstance(values, dict) else set()

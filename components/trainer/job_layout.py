@@ -20,7 +20,7 @@ from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.group import SettingsGroup
 from slipway.components.trainer.settings.step import StepSettings
 from slipway.components.trainer.settings.watch import WatchSettings
-from slipway.components.trainer.transformed_features import features_of, require_known
+from slipway.components.trainer.transformed_features import features_of, has_numbers, require_known
 
 SETTINGS = frozenset(
     {
@@ -35,6 +35,7 @@ SETTINGS = frozenset(
         "label",
         "raw_label",
         "weight",
+        "group",
         "class_weights",
         "pass_through",
     }
@@ -87,6 +88,7 @@ def lay_out(
         ),
         label=settings["label"],
         weight=settings["weight"],
+        group=settings["group"] if has_numbers(transformed, settings["group"]) else None,
         class_weights=settings["class_weights"],
         pretrained=settings.get(PRETRAINED),
         model=settings["model"],

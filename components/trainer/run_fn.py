@@ -54,6 +54,7 @@ def run_fn(fn_args: Any) -> None:
                 label: the name of the label among the transformed columns, or several, see `labels`;
                 raw_label: the raw column that the label is made from, which no request carries;
                 weight: the name of the transformed column with each example's weight; None: equal weights;
+                group: the raw column that names each row's group, see `TrainingJob`; None: there is none;
                 class_weights: see `TrainingJob`;
                 pass_through: raw or transformed columns that are not model inputs; no request carries them;
                 exports: kinds of smaller forms, keys of `litert_export.KINDS`;

@@ -65,6 +65,16 @@ def require_known(names: Collection[str], *, raw: schema_pb2.Schema, transformed
             )
 
 
+def has_numbers(schema: schema_pb2.Schema, name: str | None) -> bool:
+    """Whether a transformed schema has the column, with one whole number in each row."""
+    return any(
+        (column.name, column.type) == (name, schema_pb2.INT)
+        and column.HasField("shape")
+        and all(dimension.size == 1 for dimension in column.shape.dim)
+        for column in schema.feature
+    )
+
+
 def _require_weight(schema: schema_pb2.Schema, name: str | None) -> None:
     found = next((column for column in schema.feature if column.name == name), None)
     if found is None:

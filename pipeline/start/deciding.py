@@ -33,7 +33,12 @@ class Role(StrEnum):
     ITEMS = "items"  # a list of any length: its values are hashed
     VECTOR = "vector"  # a list of the same length in every row: each place is scaled
     SERIES = "series"  # a list of numbers of any length: how many, their mean, least and greatest
+    GROUP = "group"  # names the person, or the like, that a row belongs to; not a feature
     LEFT_OUT = "left out"
+
+
+NO_FEATURES = (Role.LABEL, Role.WEIGHT, Role.GROUP, Role.LEFT_OUT)
+"""The roles of columns that are no inputs of the model."""
 
 
 @dataclass(frozen=True)
@@ -201,8 +206,7 @@ def decide(
         )
         for column in columns
     ]
-    no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
-    if all(decision.role in no_features for decision in decisions):
+    if all(decision.role in NO_FEATURES for decision in decisions):
         left_out = sorted(
             (d for d in decisions if d.role is Role.LEFT_OUT), key=lambda each: each.facts.is_too_large
         )

@@ -10,21 +10,18 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories, is_missing
-from slipway.pipeline.start.deciding import ID_NAME, NO_ID_NAME, Decision, Plan, Role
+from slipway.pipeline.start.deciding import ID_NAME, NO_FEATURES, NO_ID_NAME, Decision, Plan, Role
 from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.panels import MOST_MISSING, find_panel, identifies_small_groups
 from slipway.pipeline.start.split_rule import Split
 
 Values = npt.NDArray[Any]
 
-# If fewer rows follow one of their own group than this share of those that could, they are scattered.
-_LEAST_BESIDE = 0.5
 _GROUP_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])(household|session|e-?mail)$", re.IGNORECASE)
 
 
 def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
     """Return the split by groups: by an ID column, or by the column that identifies the things of a panel."""
-    no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
     may_be = [
         d.facts
         for d in plan.decisions
@@ -34,38 +31,24 @@ def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Spl
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
         decision = next(each for each in plan.decisions if each.facts.name == name)
-        if not any(d.role not in no_features and d != decision for d in plan.decisions):
+        if not any(d.role not in NO_FEATURES and d != decision for d in plan.decisions):
             continue
         facts = decision.facts
         rows = f"{facts.present / facts.distinct:.1f} rows on average"
         over = f", in the order of {panel[1]}" if panel else ""
         why = f"identifies groups of {rows}{over}: it decides the split, and is not a feature"
         missing = f"; {counted(facts.missing, 'row')} without one, too" if facts.missing else ""
-        left = Decision(facts, Role.LEFT_OUT, why)
-        decisions = tuple(left if each == decision else each for each in plan.decisions)
+        group = Decision(facts, Role.GROUP, why)
+        decisions = tuple(group if each == decision else each for each in plan.decisions)
         split = Split(
             {"key": facts.name},
             f"by {facts.name}: the rows of each of its {counted(facts.distinct, 'value')} stay "
             f"together{missing}",
             {},
             facts.distinct,
-            keeps_groups_together=True,
         )
-        notes = (*plan.notes, *_scattered_note(facts, categories(columns[name])))
-        return replace(plan, decisions=decisions, notes=notes), split
+        return replace(plan, decisions=decisions), split
     return plan, None
-
-
-def _scattered_note(group: Facts, codes: Values) -> list[str]:
-    """Return a note if few rows of a group follow each other, as the trainer's held-out blocks need it."""
-    follow = float((codes[1:] == codes[:-1]).mean())
-    if follow >= _LEAST_BESIDE * (1 - group.distinct / group.present):
-        return []
-    return [
-        f"The rows of one {group.name} do not stand together. Sort the rows by {group.name} and start again: "
-        "boosted trees hold out neighbouring rows to see how far to grow, and grow too far if they know "
-        f"others of the same {group.name}."
-    ]
 
 
 def ids_of_groups(columns: Sequence[Facts]) -> list[Facts]:
@@ -109,8 +92,7 @@ def _ids(plan: Plan, roles: Collection[Role]) -> list[Decision]:
 def without_ids(plan: Plan, roles: Collection[Role]) -> Plan:
     """Return the plan without the ids of small groups that have one of some roles, if a feature is left."""
     ids = _ids(plan, roles)
-    no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
-    if all(each.role in no_features or each in ids for each in plan.decisions):
+    if all(each.role in NO_FEATURES or each in ids for each in plan.decisions):
         return plan
     decisions = tuple(
         Decision(each.facts, Role.LEFT_OUT, f"identifies groups of {_rows_each(each)}: it is not a feature")

@@ -86,7 +86,7 @@ def _split_at_last_third(plan: Plan, facts: Facts, columns: Mapping[str, Values]
     why = f"by time: rows from {first} on are for evaluation, earlier ones for training"
     limits = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
     by = {"time": name, "starts": {"train": None, "eval": first}}
-    return Split(by, why, limits, plan.rows, keeps_groups_together=True), ""
+    return Split(by, why, limits, plan.rows, keeps_neighbours_together=True), ""
 
 
 def with_shares(plan: Plan, split: Split, columns: Mapping[str, Values]) -> tuple[Plan, Split]:

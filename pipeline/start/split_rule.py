@@ -13,8 +13,7 @@ class Split:
         why: the reason, as text; may be empty.
         gate: limits of the data gate that must be raised for this way of splitting.
         unit_count: the number of units that are assigned to a split, each with all of its rows.
-        keeps_groups_together: whether rows that belong together, such as those of a person or a time, stay in
-            one split.
+        keeps_neighbours_together: whether neighbouring rows, which are of about one time, stay in one split.
         present_shares: for a split by time, the smaller of the shares of rows that have a value in the two
             splits, by column: a column may have begun, or ended, meanwhile.
     """
@@ -23,7 +22,7 @@ class Split:
     why: str = ""
     gate: Mapping[str, float] = field(default_factory=dict)
     unit_count: int = 0
-    keeps_groups_together: bool = False
+    keeps_neighbours_together: bool = False
     present_shares: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from slipway.components.data_profile.columns import categories, is_missing
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.deciding import Decision, Plan, Role
+from slipway.pipeline.start.deciding import NO_FEATURES, Decision, Plan, Role
 from slipway.pipeline.start.split_by_group import split_by_group, told_of_ids, without_ids
 from slipway.pipeline.start.split_by_time import split_by_time, with_shares
 from slipway.pipeline.start.split_rule import Split
@@ -78,12 +78,12 @@ def _learnable(plan: Plan, columns: Mapping[str, Values]) -> Plan:
         name, left = decision.facts.name, decision
         # The values of lists are digests here, also of empty ones.
         may_miss = decision.facts.missing and not decision.facts.is_list
-        is_feature = decision.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
+        is_feature = decision.role not in NO_FEATURES
         if is_feature and may_miss and is_missing(columns[name])[known].all():
             why = f"no value in a row that has {plan.label.name}, so nothing can be learned of it"
             left = Decision(decision.facts, Role.LEFT_OUT, why)
         decisions.append(left)
-    if all(each.role in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT) for each in decisions):
+    if all(each.role in NO_FEATURES for each in decisions):
         raise UsageError(
             f"No column is left to predict {plan.label.name} from: in the rows that have it, all others are "
             "empty.",

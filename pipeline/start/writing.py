@@ -14,7 +14,7 @@ from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import is_missing
 from slipway.pipeline.config import DataConfig
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.deciding import Decision, Plan, Role
+from slipway.pipeline.start.deciding import NO_FEATURES, Decision, Plan, Role
 from slipway.pipeline.start.facts import EPOCH_UNITS, Facts
 from slipway.pipeline.start.reading import Table
 from slipway.pipeline.start.rendering import line, workload_files
@@ -51,7 +51,7 @@ class _Column(Decision):
     @property
     def is_domain(self) -> bool:
         is_plain = self.facts.kind == "text" and not self.facts.moment and not self.facts.is_list
-        return is_plain and len(self.domain) > 0
+        return is_plain and self.role is not Role.GROUP and len(self.domain) > 0
 
     @property
     def length(self) -> int:
@@ -127,7 +127,7 @@ def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
 def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, object]:
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
-    features = [d for d in plan.decisions if d.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)]
+    features = [d for d in plan.decisions if d.role not in NO_FEATURES]
     used = [
         _Column(**vars(d), least_share=_least_share(d.facts, plan, split, table), is_all=table.is_whole)
         for d in plan.decisions
@@ -142,6 +142,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "quote": table.quote,
         "label": label,
         "weight": next(iter(plan.with_role(Role.WEIGHT)), None),
+        "group": next(iter(plan.with_role(Role.GROUP)), None),
         "used": used,
         "decisions": plan.decisions,
         "notes": plan.notes,

@@ -17,6 +17,11 @@ from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.wiring.ingest_options import ingest_options
 
 _DATA_LIMITS = {each.name for each in fields(Limits)}
+# Names of groups are new in each split, and numbers of persons only grow: no model is made from them.
+_ANY_GROUPS = {
+    **{f"max_{kind}_{by}": 1.0 for kind in ("drift", "skew") for by in ("l_infinity", "jensen_shannon")},
+    "max_scale": 1e300,
+}
 # The other keys of `evaluate.serving` configure the measurement.
 _SERVING_LIMITS = {each.name for each in fields(ServingLimits)}
 
@@ -25,6 +30,8 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
     """Return the DataGate's settings by its own parameter names."""
     gate = config.data_gate
     limits = gate.model_dump(mode="json", exclude_none=True, include=_DATA_LIMITS)
+    if group := config.transform.group:
+        limits["features"][group] = {**_ANY_GROUPS, **limits["features"].get(group, {})}
     return {
         "label": config.data.label,
         "limits": as_parameter({"max_bad_share": config.data.max_bad_share, **limits}),

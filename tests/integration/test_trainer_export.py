@@ -40,7 +40,13 @@ SETTINGS = TrainConfig(
     tensorboard=True,
     profile_steps="4:6",
     steps_per_execution=1,
-).run_fn_settings() | {"label": "big_tip", "raw_label": "tips", "weight": None, "pass_through": []}
+).run_fn_settings() | {
+    "label": "big_tip",
+    "raw_label": "tips",
+    "weight": None,
+    "group": None,
+    "pass_through": [],
+}
 
 
 def ask(model_dir, file):

@@ -58,6 +58,8 @@ class Growth:
         seed: of the choice of held-out parts.
         held_out: "rows": single rows; "blocks": blocks of neighbours, for neighbours of one person or one
             time, which would otherwise give away the held-out rows.
+        groups: the number of each row's group, [rows]; of "rows", those of a group are held out together.
+            None: there are no groups.
     """
 
     classes: int | None
@@ -70,6 +72,7 @@ class Growth:
     linear_rows: int
     seed: int
     held_out: HeldOut = "rows"
+    groups: npt.NDArray[Any] | None = None
 
     @property
     def outputs(self) -> int:
@@ -330,11 +333,15 @@ def held_out_parts(labels: npt.NDArray[Any], growth: Growth) -> list[npt.NDArray
 
 
 def part_of(labels: npt.NDArray[Any], growth: Growth, *, count: int) -> npt.NDArray[np.int64]:
-    """Assign the rows to `count` parts, [rows]: each class to all parts, or neighbours to the same one."""
+    """Assign the rows to `count` parts, [rows]: each class to all parts, or neighbours or groups to one."""
     rows, random = len(labels), np.random.default_rng(growth.seed)
     if growth.held_out == "blocks":
         blocks = min(BLOCKS, rows)
         return (random.permutation(blocks) % count)[np.arange(rows) * blocks // rows]
+    if growth.groups is not None:
+        found, group = np.unique(growth.groups, return_inverse=True)
+        if len(found) >= count:
+            return (random.permutation(len(found)) % count)[group]
     order = random.permutation(rows)
     if growth.classes is not None:
         order = order[np.argsort(labels[order], kind="stable")]

@@ -39,8 +39,9 @@ class Hyperparameters:
         min_leaf_rows: fewest rows of a leaf, >= 1.
         linear_rows: with more rows than this, no linear model is tried, unless one of two classes has less
             than a twentieth of this.
-        held_out: "rows": single rows; "blocks": blocks of neighbours in the files, if neighbouring rows
-            belong to one person or one time, and must not be split between fitting and judging.
+        held_out: "rows": single rows, or whole groups if rows have any (`Rows.groups`); "blocks": blocks of
+            neighbours in the files, if neighbouring rows belong to one person or one time, and must not be
+            split between fitting and judging.
     """
 
     classes: int | None = 2
@@ -129,7 +130,7 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
         ComponentError: the rows cannot be learned from.
     """
     settings = Hyperparameters(**hyperparameters)
-    outputs, growth = outputs_of(settings.classes), _growth(settings, seed=rows.seed)
+    outputs, growth = outputs_of(settings.classes), _growth(settings, rows)
     labels = _labels(rows, settings.classes)
     mean, deviation = 0.0, 1.0
     # The average row weighs 1: scikit-learn's regularisation is in units of a row.
@@ -206,7 +207,7 @@ def _words(grown: Grown) -> str:
     return rounds if grown.linear is None else f"{rounds}, {grown.share:.0%}, and a linear model"
 
 
-def _growth(settings: Hyperparameters, *, seed: int) -> Growth:
+def _growth(settings: Hyperparameters, rows: Rows) -> Growth:
     return Growth(
         classes=settings.classes,
         max_rounds=_max_rounds(settings),
@@ -217,7 +218,8 @@ def _growth(settings: Hyperparameters, *, seed: int) -> Growth:
         min_leaf_rows=settings.min_leaf_rows,
         linear_rows=settings.linear_rows,
         held_out=settings.held_out,
-        seed=seed,
+        groups=rows.groups,
+        seed=rows.seed,
     )
 
 

@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 def spoiled(request, job, tmp_path):
     """The job with every second row's label spoiled, and a column `w` that is 0 there and 2 elsewhere.
 
+    In a column `g`, four rows each are of one group.
+
     It is 1,000 there, or the fixture's parameter.
     """
     import tensorflow as tf
@@ -31,6 +33,7 @@ def spoiled(request, job, tmp_path):
                 example.features.feature["x"].float_list.value.extend(x)
                 example.features.feature["y"].float_list.value.append(wrong if row % 2 else x.sum())
                 example.features.feature["w"].float_list.value.append(0.0 if row % 2 else 2.0)
+                example.features.feature["g"].int64_list.value.append(2**40 + row // 4)
                 writer.write(example.SerializeToString())
     weight = Feature(name="w", dtype="float32")
     return replace(
@@ -60,7 +63,7 @@ TREES = "slipway.components.trainer.models.boosted_trees.build_model"
 )
 def test_a_row_that_weighs_nothing_may_lack_its_label(spoiled, train, model, hyperparameters):
     given = {name: getattr(spoiled, name) for name in ("train_files", "eval_files", "features", "weight")}
-    found = train(epochs=40, model=model, hyperparameters=hyperparameters, **given)
+    found = train(epochs=40, group="g", model=model, hyperparameters=hyperparameters, **given)
     last = found["history"][-1]
     assert last["loss"] < 4
     assert last["val_loss"] < 8

@@ -2,10 +2,11 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.custom_fit import has_custom_fit, require_cpu, require_steps
+from slipway.components.trainer.custom_fit import Rows, has_custom_fit, require_cpu, require_steps
 
 BUILD = "def build_model(features, hyperparameters): ...\n"
 
@@ -33,6 +34,12 @@ def test_the_models_that_come_along_train_as_they_should():
     assert not any(
         has_custom_fit(f"{models}.{name}.build_model") for name in ("wide_and_deep", "cnn", "residual")
     )
+
+
+def test_rows_that_weigh_nothing_are_left_out_with_their_groups():
+    x, groups = np.arange(3.0), np.array([7, 8, 7])
+    rows = Rows(features={}, values={"x": x}, labels=x, seed=1, weights=np.array([0, 1, 2]), groups=groups)
+    assert rows.that_count().groups.tolist() == [8, 7]
 
 
 @pytest.mark.parametrize(

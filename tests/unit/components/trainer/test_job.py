@@ -56,7 +56,7 @@ def test_another_metric_of_the_best_epoch_makes_another_training(job):
 
 def test_identity_and_file_know_pretrained_weights_only_where_there_are_some(job):
     values = json.loads(job.to_json())
-    for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch", "pretrained"):
+    for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch", "group", "pretrained"):
         del values[name]
     assert job.identity == hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
     one, moved, other = (
@@ -65,7 +65,11 @@ def test_identity_and_file_know_pretrained_weights_only_where_there_are_some(job
     )
     assert one == moved
     assert len({one, other, job.identity}) == 3
-    older = {name: value for name, value in json.loads(job.to_json()).items() if name != "pretrained"}
+    older = {
+        name: value
+        for name, value in json.loads(job.to_json()).items()
+        if name not in ("pretrained", "group")
+    }
     assert TrainingJob.from_json(json.dumps(older)) == job
 
 

@@ -5,7 +5,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.transformed_features import features_of, require_known
+from slipway.components.trainer.transformed_features import features_of, has_numbers, require_known
 
 SHAPE = "shape { dim { size: 1 } }"
 
@@ -13,6 +13,21 @@ SHAPE = "shape { dim { size: 1 } }"
 def schema_of(weight):
     text = f'feature {{ name: "x" type: FLOAT {SHAPE} }} feature {{ name: "w" {weight} }}'
     return text_format.Parse(text, schema_pb2.Schema())
+
+
+@pytest.mark.parametrize(
+    ("column", "has"),
+    [
+        (f"type: INT {SHAPE}", True),
+        ("type: INT", False),
+        ("type: INT shape { dim { size: 2 } }", False),
+        (f"type: BYTES {SHAPE}", False),
+    ],
+)
+def test_a_group_is_of_use_to_a_model_where_each_row_has_its_number(column, has):
+    assert has_numbers(schema_of(column), "w") is has
+    assert not has_numbers(schema_of(column), "v")
+    assert not has_numbers(schema_of(column), None)
 
 
 def test_columns_apart_are_no_features_whatever_they_hold():

@@ -19,6 +19,7 @@ def test_run_fn_knows_each_setting_that_it_is_given_and_lacks_none():
         "label": "tip",
         "raw_label": "tips",
         "weight": None,
+        "group": None,
         "pass_through": [],
     }  # fmt: skip  (as slipway.pipeline.dag adds them)
     assert read_settings(given) == (given, None)

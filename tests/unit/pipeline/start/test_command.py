@@ -137,7 +137,7 @@ def test_the_notation_of_the_column_that_decides_the_split_is_written_down(root)
     _begin(root)
     data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
     assert data.split_by.key == "visit no"
-    assert "visit no" not in data.columns
+    assert "visit no" in data.columns
     assert set(data.numbers) == {"visit no"}
 
 
@@ -465,17 +465,42 @@ def test_durations_are_numbers(root):
     assert 'name: "lasted"\n  type: INT' in (root / "schemas/customers.pbtxt").read_text()
 
 
-@pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c"], [1.5, 2.25, 7.0]])
-def test_where_groups_are_split_the_trees_hold_out_neighbours_and_the_network_takes_it(root, labels):
-    person = {"person_id": lambda row: f"p{row // 4}"}
-    _write(root, {**person, **COLUMNS, "churned": lambda row: labels[int(NOISE[row] * 1e6) % len(labels)]})
-    assert "stay together" in _begin(root).text()
+LABELS = pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c"], [1.5, 2.25, 7.0]])
+
+
+@LABELS
+def test_where_time_splits_the_trees_hold_out_neighbours_and_the_network_takes_it(root, labels):
+    _write(root, {"sold_on": lambda row: f"2024-{row // 28 + 1:02}-{row % 28 + 1:02}", **COLUMNS,
+                  "churned": lambda row: labels[int(NOISE[row] * 1e6) % len(labels)]})  # fmt: skip
+    assert "by time" in _begin(root).text()
     path = root / "workloads/customers/workload.yaml"
     for profile in (None, "network"):
         train = load_workload(path, profile=profile, root=root).train
         assert train.hyperparameters["held_out"] == "blocks"
     model = ast.parse((root / "workloads/customers/model.py").read_text())
     assert "held_out: str = 'blocks'" in ast.unparse(model)
+
+
+@LABELS
+@pytest.mark.parametrize(
+    "persons", [lambda row: f"p{row // 4}", lambda row: 1000 + row // 4, lambda row: f"p{row // 15}"]
+)
+def test_where_groups_are_split_they_are_told_to_the_trees_and_are_in_no_request(root, labels, persons):
+    own = {"Person no.": persons}
+    _write(root, {**own, **COLUMNS, "churned": lambda row: labels[int(NOISE[row] * 1e6) % len(labels)]})
+    assert "stay together" in _begin(root).text()
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert (config.data.split_by.key, config.transform.group) == ("Person no.",) * 2
+    assert "Person no." in config.data.columns
+    assert "held_out" not in config.train.hyperparameters
+    schema = text_format.Parse((root / "schemas/customers.pbtxt").read_text(), schema_pb2.Schema())
+    [person] = [each for each in schema.feature if each.name == "Person no."]
+    assert person.not_in_environment == ["SERVING"]
+    assert not person.domain, "the next rows are of other persons"
+    code = (root / "workloads/customers/preprocessing.py").read_text()
+    assert 'GROUP = "Person no."' in code
+    test = (root / "tests/unit/workloads/test_customers.py").read_text()
+    assert 'label="churned", pass_through=["Person no."]\n' in test
 
 
 def test_rows_that_are_split_one_by_one_are_held_out_so(root):

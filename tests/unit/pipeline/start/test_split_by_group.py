@@ -11,15 +11,13 @@ from slipway.pipeline.start.split_rule import Split
 def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     plan, split = split_table(nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)
     told = "by nr: the rows of each of its 113 values stay together"
-    assert split == Split(
-        {"key": "nr"}, told, {}, len({row // 8 for row in range(ROWS)}), keeps_groups_together=True
-    )
+    assert split == Split({"key": "nr"}, told, {}, len({row // 8 for row in range(ROWS)}))
     [person] = [d for d in plan.decisions if d.facts.name == "nr"]
-    assert person.role is Role.LEFT_OUT
+    assert person.role is Role.GROUP
     assert person.why == (
         "identifies groups of 8.0 rows on average: it decides the split, and is not a feature"
     )
-    assert [d.facts.name for d in plan.decisions if d.role is Role.LEFT_OUT] == ["nr"]
+    assert not plan.with_role(Role.LEFT_OUT)
 
 
 @pytest.mark.parametrize(("missing", "by"), [(45, {"key": "user_id"}), (46, {})])
@@ -28,7 +26,7 @@ def test_rows_of_one_person_stay_together_if_few_rows_name_none(missing, by):
     plan, split = split_table(user_id=users, x=NOISE)
     assert split.by == by
     assert ("stay together; 45 rows without one, too" in split.why) is bool(by)
-    assert [d.facts.name for d in plan.with_role(Role.LEFT_OUT)] == ["user_id"]
+    assert [d.facts.name for d in plan.with_role(Role.GROUP if by else Role.LEFT_OUT)] == ["user_id"]
     assert any("5% of all rows have none" in note for note in plan.notes) is not bool(by)
 
 
@@ -82,10 +80,10 @@ def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
 def test_a_panel_is_seen_whatever_its_columns_are_called():
     pig, week = np.repeat(np.arange(90), 10), np.tile(np.arange(10), 90)
     plan, split = split_table(Pig=4600 + pig, week=week, x=NOISE)
-    assert (split.by, split.unit_count, split.keeps_groups_together) == ({"key": "Pig"}, 90, True)
-    [left] = [d for d in plan.decisions if d.facts.name == "Pig"]
-    assert (left.role, left.why) == (
-        Role.LEFT_OUT,
+    assert (split.by, split.unit_count) == ({"key": "Pig"}, 90)
+    [pig_column] = [d for d in plan.decisions if d.facts.name == "Pig"]
+    assert (pig_column.role, pig_column.why) == (
+        Role.GROUP,
         "identifies groups of 10.0 rows on average, in the order of week: it decides the split, and is not a "
         "feature",
     )
@@ -103,8 +101,8 @@ def test_a_group_that_the_user_keeps_stays_a_feature():
 
 @pytest.mark.parametrize(("groups", "is_panel"), [(ROWS, False), (ROWS - 1, True), (30, True), (29, False)])
 def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(groups, is_panel):
-    split = split_table(nr=[13.0 + row % groups * 7 for row in range(ROWS)], x=NOISE)[1]
-    assert split.keeps_groups_together is is_panel
+    plan, split = split_table(nr=[13.0 + row % groups * 7 for row in range(ROWS)], x=NOISE)
+    assert bool(plan.with_role(Role.GROUP)) is is_panel
     assert (split.by == {"key": "nr"}) is (groups != 29), "an id of single rows decides by its hash"
 
 
@@ -143,9 +141,3 @@ def test_what_is_no_group_leaves_it_to_the_next_column():
 
 def test_few_values_of_many_rows_each_are_no_groups():
     assert split_table(store_id=[10 + row % 20 for row in range(ROWS)], x=NOISE)[1].by == {}
-
-
-@pytest.mark.parametrize(("order", "is_told"), [(np.arange(ROWS), False), (np.arange(ROWS) * 7 % ROWS, True)])
-def test_rows_of_a_group_that_do_not_stand_together_are_told(order, is_told):
-    notes = split_table(user_id=[f"u{row // 9}" for row in order], x=NOISE)[0].notes
-    assert any("Sort the rows by user_id" in note for note in notes) is is_told

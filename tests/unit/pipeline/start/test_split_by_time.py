@@ -15,7 +15,7 @@ def test_rows_in_order_of_time_are_judged_by_the_latest():
         "by time: rows from 2022-08-24 on are for evaluation, earlier ones for training",
         {"max_skew_l_infinity": 1.0, "max_skew_jensen_shannon": 1.0, "max_label_shift": 1.0},
         ROWS,
-        keeps_groups_together=True,
+        keeps_neighbours_together=True,
     )
     assert DAYS[ROWS * 2 // 3] == "2022-08-24"
     assert "time" not in split_table(day=DAYS, x=NOISE, is_whole=False)[1].by, "the last rows are not known"

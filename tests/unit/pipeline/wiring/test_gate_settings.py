@@ -4,6 +4,7 @@ import pytest
 from taxi_workload import taxi_workload
 
 from slipway.components.parameters import from_parameter
+from slipway.pipeline.config.data_gate import FeatureLimitsConfig
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.wiring.gate_settings import (
     class_names,
@@ -104,3 +105,17 @@ def test_one_metric_of_classes_tells_that_labels_are_classes(metrics, task):
     config = taxi_workload()
     judged = config.evaluate.model_copy(update={"metrics": metrics})
     assert tasks(config.model_copy(update={"evaluate": judged})) == {"": task}
+
+
+def test_new_groups_are_no_drift_unless_the_workload_limits_it():
+    config = taxi_workload()
+    transform = config.transform.model_copy(update={"group": "company"})
+    own = config.data_gate.model_copy(update={"features": {"company": FeatureLimitsConfig(max_scale=2)}})
+    limits = [
+        from_parameter(data_gate_settings(config.model_copy(update=given))["limits"])["features"]
+        for given in ({}, {"transform": transform}, {"transform": transform, "data_gate": own})
+    ]
+    assert "company" not in limits[0]
+    assert {limits[1]["company"][f"max_{kind}_jensen_shannon"] for kind in ("drift", "skew")} == {1.0}
+    assert {limits[1]["company"][f"max_{kind}_l_infinity"] for kind in ("drift", "skew")} == {1.0}
+    assert limits[2]["company"] == {**limits[1]["company"], "max_scale": 2}

@@ -43,13 +43,18 @@ def _panel(persons, seed):
     return {"size": size, "pair": pair}, labels + 0.2 * rng.normal(size=len(who))
 
 
-def test_blocks_of_neighbours_are_held_out_together_and_a_person_is_not_learned_by_heart():
+def test_neighbours_or_groups_are_held_out_together_and_a_person_is_not_learned_by_heart():
     columns = Columns.of({name: FEATURES[name] for name in ("size", "pair")})
     values, labels = _panel(200, seed=1)
     others, truth = _panel(200, seed=2)
+    persons = np.unique(values["size"][:, 0], return_inverse=True)[1]
     losses, rounds = {}, {}
-    for held_out in ("rows", "blocks"):
-        growth = growth_of(None, held_out=held_out, max_rounds=60, linear_rows=2000)
+    for held_out, settings in {
+        "rows": {},
+        "blocks": {"held_out": "blocks"},
+        "groups": {"groups": persons},
+    }.items():
+        growth = growth_of(None, max_rounds=60, linear_rows=2000, **settings)
         grown = grow(columns.matrix(values), labels, columns, growth)
         rounds[held_out] = grown.share * grown.trees.n_iter_ if grown.trees is not None else 0
         scores = np.zeros((len(truth), 1)) + grown.offsets(1)
@@ -61,8 +66,9 @@ def test_blocks_of_neighbours_are_held_out_together_and_a_person_is_not_learned_
         if grown.linear is not None:
             scores += (1 - grown.share) * columns.one_hot(columns.matrix(others)) @ grown.linear[0]
         losses[held_out] = loss_of(scores, truth, None)
-    assert rounds["blocks"] < rounds["rows"] / 4
-    assert losses["blocks"] < 0.95 * losses["rows"]
+    for whole in ("blocks", "groups"):
+        assert rounds[whole] < rounds["rows"] / 4
+        assert losses[whole] < 0.95 * losses["rows"]
 
 
 def _rare(rows, seed):
@@ -212,6 +218,17 @@ def test_a_block_is_of_neighbours_and_each_part_has_some_from_everywhere():
     assert np.bincount(part).tolist() == [200] * 5
     assert (np.diff(part) != 0).sum() < 50
     assert part_of(np.zeros(3), growth_of(None, held_out="blocks"), count=5).shape == (3,)
+
+
+def test_rows_of_one_group_are_in_one_part_wherever_they_stand():
+    groups = np.random.default_rng(1).permutation(np.repeat(np.arange(100) * 7, 10))
+    part = part_of(np.zeros(1000), growth_of(2, groups=groups), count=5)
+    assert np.bincount(part).tolist() == [200] * 5
+    assert len({*zip(groups.tolist(), part.tolist(), strict=True)}) == 100
+    few = part_of(np.zeros(1000), growth_of(2, groups=groups % 4), count=5)
+    assert np.bincount(few).tolist() == [200] * 5, "with fewer groups than parts, rows are held out"
+    blocks = [growth_of(None, held_out="blocks", groups=each) for each in (groups, None)]
+    np.testing.assert_array_equal(*(part_of(np.zeros(1000), each, count=5) for each in blocks))
 
 
 @pytest.mark.parametrize(("rows", "times"), [(25, 5), (6_000, 2), (24_000, 1)])
