@@ -110,6 +110,7 @@ class Block:
         part: the file's own name for the set the rows belong to, e.g. "train"; empty for most formats.
         units: of columns whose whole numbers are durations, what they count, e.g. "ms".
         features: of serialised Examples, the names of those read so far of the file.
+        has_examined_images: whether the limits of images were held to while they were read.
         position: the number of bytes of the file read so far, for the progress display.
     """
 
@@ -123,6 +124,7 @@ class Block:
     part: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
     features: Collection[str] = ()
+    has_examined_images: bool = False
     position: int = 0
 
 

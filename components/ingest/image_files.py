@@ -55,7 +55,8 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         yield Block(rows=0, columns={}, rejects=rejects, find=lambda _: place, position=len(data))
         return
     image, name = pa.array([data], pa.large_binary()), pa.array([label.encode()], pa.large_binary())
-    yield Block(rows=1, columns={IMAGE: image, options.label: name}, find=lambda _: place, position=len(data))
+    values = {IMAGE: image, options.label: name}
+    yield Block(rows=1, columns=values, find=lambda _: place, has_examined_images=True, position=len(data))
 
 
 def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, str] | None:

@@ -150,7 +150,8 @@ def typed_rows(
             _reject(rejects, block, name, reason, np.flatnonzero(bad))
         if kind == ColumnType.FLOAT:
             _reject(rejects, block, name, TOO_LARGE, _too_large(name, typed[name], values, notes))
-        for row, problem in image_problems(typed[name], limits).items():
+        problems = {} if block.has_examined_images else image_problems(typed[name], limits)
+        for row, problem in problems.items():
             rejects.setdefault(row, Reject(BEYOND_LIMIT, block.find(row), name, problem))
     return typed, rejects
 

@@ -158,8 +158,8 @@ def _blessings(config: WorkloadConfig, output: Path) -> tuple[Any, list[Any]]:
         store = MetadataStore(connection)
     except RuntimeError as error:  # ML Metadata's, of tables that are not those of its version
         raise UsageError(
-            f"{path} cannot be used: {' '.join(str(error).split())}",
-            hint="use the version of ML Metadata that wrote it, or another folder with --output",
+            f"the metadata store cannot be used: {' '.join(str(error).split())}",
+            hint="use the version of ML Metadata that wrote it, or another store",
         ) from error
     context = store.get_context_by_type_and_name("pipeline", config.name)
     artifacts = store.get_artifacts_by_context(context.id) if context else []

@@ -147,7 +147,7 @@ def test_folder_without_runs_has_no_baseline_to_clear(tmp_path, config):
 def test_store_of_another_version_of_ml_metadata_is_refused_and_nothing_is_recorded(config, output):
     with closing(sqlite3.connect(output / "metadata.db")) as database, database:
         database.execute("UPDATE MLMDEnv SET schema_version = 99")
-    with pytest.raises(UsageError, match=r"metadata\.db cannot be used: .* version 99 is greater") as told:
+    with pytest.raises(UsageError, match=r"store cannot be used: .* version 99 is greater") as told:
         clear_baseline(config, output, reason="why")
     assert told.value.hint.startswith("use the version of ML Metadata that wrote it")
     assert not (output / "baselines").exists()

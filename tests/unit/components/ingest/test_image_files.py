@@ -263,3 +263,13 @@ def test_bad_image_is_quarantined_beside_the_good_one(ingest, write):
     [reject] = found.rejects
     assert (reject["file"], reject["reason"]) == (str(path), "unreadable image")
     assert "WebP" in reject["detail"]
+
+
+def test_frames_of_a_gif_count_as_large_as_they_are(ingest, write):
+    changed = PICTURE.convert("P")
+    changed.putpixel((3, 3), (changed.getpixel((3, 3)) + 1) % 200)
+    path = write(saved(PICTURE.convert("P"), "GIF", save_all=True, append_images=[changed]), "cat/1.gif")
+    for limit, passes in [(200, True), (119, False)]:  # the second frame is one pixel, not another 120
+        limits = SourceLimits(image_pixels=limit)
+        found = ingest(path, format="images", split={"all": 1}, limits=limits)
+        assert bool(found.rows) == passes, found.rejects
