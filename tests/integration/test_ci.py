@@ -16,6 +16,8 @@ test)
 test-external)
     echo "SKIPPED [12] tests/b.py: an image is built by root"
     echo "SKIPPED [2] tests/c.py:9: Azurite is not here: make azurite"
+    [ "$SECOND" = passed ] || echo "FAILED tests/d.py::test_of_many_words[$(printf %200s)] - assert 1 == 2"
+    echo "nanobind: leaked 111 functions!"
     echo "=== 2 $SECOND in 4.01s (0:00:04) ==="; [ "$SECOND" = passed ] ;;
 esac
 """
@@ -57,6 +59,14 @@ def test_both_halves_run_and_the_last_line_tells_the_truth(run, first, floors, s
     told = f"ci: skipped, with the number of tests: {reasons}"
     closing = f"=== 2 {second} in 4.01s (0:00:04) ==="
     assert f"\n{told}\n{closing}\n" in done.stdout
+
+
+def test_what_failed_is_named_again_at_the_end(run):
+    lines = run(FIRST="passed", FLOORS="held", SECOND="failed").stdout.splitlines()
+    named, _, closing = lines[-3:]
+    assert named.startswith("FAILED tests/d.py::test_of_many_words[ ")
+    assert len(named) == 160
+    assert closing.startswith("=== 2 failed")
 
 
 def test_no_test_begins_where_lint_which_ran_beside_the_rest_has_failed(run):
