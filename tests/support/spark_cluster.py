@@ -26,7 +26,11 @@ class SparkCluster(BeamCluster):
 
     def jobs(self):
         """Return the jobs that the cluster has had, in the order of their start, each a `Job`."""
-        return [_job(log) for log in sorted(self._events.iterdir())]
+        while True:
+            try:
+                return [_job(log) for log in sorted(self._events.iterdir())]
+            except FileNotFoundError:  # a job has just ended, and its log got another name
+                continue
 
     @property
     def _events(self):
@@ -63,7 +67,8 @@ class SparkCluster(BeamCluster):
 
 
 def _job(log):
-    events = [json.loads(line) for line in log.read_text().splitlines()]
+    lines = log.read_text().splitlines(keepends=True)
+    events = [json.loads(line) for line in lines if line.endswith("\n")]  # the last one may be half written
 
     def of(kind):
         return [event for event in events if event["Event"] == f"SparkListener{kind}"]
