@@ -50,4 +50,4 @@ def take_up(
         entry.execution_id = published[entry.id]["execution_id"]
         entry.outputs = published[entry.id]["outputs"]
         files = {} if entry.is_resolver else kept_files(entry.outputs)
-        history.remember(entry.key, result_of(entry, record.run_id, files=files))
+        history.remember(entry.key, result_of(entry, record, files=files))

@@ -154,7 +154,7 @@ class CachedResults(Results):
         if changed := self._what_changed(entry.id):
             entry.why += f"{NOT_CACHED}{changed}"
             return
-        result = result_of(entry, self.record.run_id, files=files, unmet=unmet)
+        result = result_of(entry, self.record, files=files, unmet=unmet)
         with writing(self.record):
             self.history.remember(self.prints[entry.id].key, result)
 

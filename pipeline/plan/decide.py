@@ -62,8 +62,9 @@ def decide(
     """Decide for every node of the graph.
 
     A node reuses an earlier result if its fingerprint is the same, the result still exists, and no node
-    upstream runs: two trainings with equal settings need not have equal results, so everything downstream
-    of a node that runs has to run too. There are two exceptions. A resolver upstream does not make a node
+    upstream runs, or has run since: two trainings with equal settings need not have equal results, so
+    everything downstream of a node that runs has to run too, in a later run if its own failed before, or
+    ended there (`--to`). There are two exceptions. A resolver upstream does not make a node
     run, because it only looks something up and its result is part of the fingerprint, unless a node runs
     that may change this result. And a gate does not make the nodes run that only wait for it.
 
@@ -80,7 +81,8 @@ def decide(
                 decisions[node.id] = Decision(node.id, "skip", "excluded (--to)")
                 continue
             reran = _reran(node, graph, decisions, running)
-            decisions[node.id] = _decide(node, prints[node.id], known, reran, node.id in forced)
+            read = _read(node, graph, decisions)
+            decisions[node.id] = _decide(node, prints[node.id], known, reran, read, node.id in forced)
         before, running = running, {i for i, decision in decisions.items() if decision.action == "run"}
         # A resolver may look at nodes later in the order, so decide again until the running nodes are stable.
         if running == before or not any(node.looks_at for node in graph.nodes):
@@ -103,13 +105,35 @@ def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: C
     return list(dict.fromkeys([*reran, *(looked for looked in node.looks_at if looked in running)]))
 
 
-def _decide(node: Node, now: Fingerprint, known: Known, reran: Sequence[str], is_forced: bool) -> Decision:
+def _read(node: Node, graph: Graph, decided: Mapping[str, Decision]) -> dict[str, Result]:
+    """Return the reused results that a node would read now; for a resolver, what it finds counts instead."""
+    ups = [] if node.is_resolver else [up for up in node.upstream if up not in node.gates]
+    return {up: source for up in ups if not graph[up].is_resolver and (source := decided[up].source)}
+
+
+def _outdated(result: Result, read: Mapping[str, Result]) -> str:
+    """Describe how a result was not made of what its node would read now; empty if it was."""
+    made_of = result.get("read", {})
+    for up, source in read.items():
+        if made_of.get(up, source["execution_id"]) != source["execution_id"]:
+            return f"{up} ran again in {source['run_id']}"
+    return ""
+
+
+def _decide(
+    node: Node,
+    now: Fingerprint,
+    known: Known,
+    reran: Sequence[str],
+    read: Mapping[str, Result],
+    is_forced: bool,
+) -> Decision:
     result = known.recall(now.key)
     is_own = bool(known.resumed) and result is not None and result["run_id"] == known.resumed
     if (is_forced or node.uncached) and not is_own:
         why = "requested (--no-cache or --from)" if is_forced else node.uncached
         return Decision(node.id, "run", why, is_forced=True)
-    gone = known.missing(result) if result is not None else ""
+    gone = known.missing(result) or _outdated(result, read) if result is not None else ""
     if result is not None and not gone and not reran:
         if result.get("unmet"):
             return Decision(node.id, "skip", f"{result['unmet']}, as in {result['run_id']}", is_unmet=True)

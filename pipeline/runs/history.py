@@ -28,8 +28,8 @@ _ALIVE = "alive_s"
 _Kind = TypeVar("_Kind")
 
 
-def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
-    """Return the cache entry of a finished node, with the current time.
+def result_of(node: NodeRecord, record: RunRecord, *, files: Files, unmet: str = "") -> Result:
+    """Return the cache entry of a finished node of a run, with the current time.
 
     Args:
         files: as returned by `kept_files`.
@@ -37,8 +37,9 @@ def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -
     """
     return {
         "node": node.id,
-        "run_id": run_id,
+        "run_id": record.run_id,
         "execution_id": node.execution_id,
+        "read": {up: record.node(up).execution_id for up in node.upstream},
         "outputs": node.outputs,
         "files": files,
         "unmet": unmet,

@@ -159,12 +159,17 @@ Files = dict[str, tuple[int, int, str]]
 
 
 class Result(TypedDict):
-    """The cached result of a node; `unmet` says why a condition left it out."""
+    """The cached result of a node.
+
+    `read` holds the executions of the nodes before it, by their ids; `unmet` says why a condition left it
+    out.
+    """
 
     run_id: str
     execution_id: int | None
     outputs: dict[str, list[Artifact]]
     node: NotRequired[str]
+    read: NotRequired[dict[str, int | None]]
     files: NotRequired[Files]
     unmet: NotRequired[str]
     made_s: NotRequired[float]

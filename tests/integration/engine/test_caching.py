@@ -100,6 +100,27 @@ def test_each_node_keeps_its_own_result_and_one_that_may_not_be_cached_only_for_
     assert mended.node("First").why == f"{damaged} is damaged: it is not what First wrote"
 
 
+def test_what_a_failed_run_made_anew_is_not_taken_with_earlier_results_of_what_it_replaced(in_process, run):
+    (in_process.folder / "cached").touch()
+    (in_process.folder / "well").touch()
+    whole = run("draws")
+    Path(made(whole)["First"]).unlink()
+    (in_process.folder / "well").unlink()
+    failed = run("draws")
+    assert {node.id: node.state for node in failed.nodes} == {
+        "First": "complete",
+        "Second": "cached",
+        "Last": "failed",
+    }
+    in_process.get_well()
+    after = run("draws")
+    assert {node.id: node.why for node in after.nodes} == {
+        "First": f"cached from {failed.run_id}",
+        "Second": f"cached from {whole.run_id}",
+        "Last": f"First ran again in {failed.run_id}",
+    }
+
+
 def test_store_that_was_moved_away_makes_runs_begin_afresh_beside_what_lies_there(in_process, run):
     before = run("one")
     [old] = made(before).values()

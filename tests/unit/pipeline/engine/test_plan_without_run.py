@@ -13,7 +13,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
-from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.run_target import ModuleRun
 from slipway.pipeline.screen.display import RunDisplay
 
@@ -91,6 +91,6 @@ def test_what_may_not_be_cached_is_kept_to_be_compared_with_all_the_same(asked, 
     monkeypatch.setattr(plan_without_run, "find_graph", lambda request, **_: graph)
     history = History(asked.output)
     key = fingerprints(graph, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
-    history.remember(key, result_of(NodeRecord("Ingest"), "run-0", files={}))
+    history.remember(key, result_of(NodeRecord("Ingest"), RunRecord("run-0", "taxi"), files={}))
     assert plan_only(asked, history).decisions["Ingest"].action == "run"
     assert plan_kept(asked, history).decisions["Ingest"].source["run_id"] == "run-0"

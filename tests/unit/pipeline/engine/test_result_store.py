@@ -41,6 +41,13 @@ def test_result_is_kept_under_the_key_of_its_node_whose_state_is_no_longer_neede
     assert not state.exists()
 
 
+def test_result_tells_which_executions_it_was_made_of(results):
+    entry = results.record.node("A")
+    entry.upstream = ["B"]
+    results.keep(entry, FILES)
+    assert results.history.recall(PRINT.key)["read"] == {"B": 7}
+
+
 @pytest.mark.parametrize(
     ("rule", "kind"),
     [

@@ -197,7 +197,7 @@ def test_result_is_remembered_under_the_nodes_key_and_its_state_forgotten(begin)
     assert remembered.pop("made_s") > 0
     assert remembered == {
         "node": "A", "run_id": engine.record.run_id, "execution_id": 7, "outputs": MODEL,
-        "files": {"f": (1, 2, "x")}, "unmet": "",
+        "read": {}, "files": {"f": (1, 2, "x")}, "unmet": "",
     }  # fmt: skip
     assert engine.journal.history.recall(engine.results.prints["B"].key) is None
     assert not any(folder.exists() for folder in kept), "of B, for A ran before it"

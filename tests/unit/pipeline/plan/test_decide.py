@@ -139,6 +139,22 @@ def test_what_follows_a_resolver_runs_where_its_answer_may_change(gone, runs):
     assert running(decided) == runs
 
 
+@pytest.mark.parametrize("unmet", ["", "its condition was not met"])
+def test_result_of_what_a_node_made_before_it_ran_again_is_not_taken_with_its_new_one(unmet):
+    """As after a `--no-cache` that failed behind the Trainer: the Evaluator had judged another model."""
+    prints = fingerprints()
+    results = {prints[name].key: RESULT for name in GRAPH.ids}
+    results[prints["Trainer"].key] = {"run_id": "run-2", "execution_id": 7, "outputs": {}}
+    results[prints["Evaluator"].key] = {**RESULT, "unmet": unmet, "read": {"Trainer": 4, "Baseline": 5}}
+    known = Known(results.get, lambda _entry: "", prints)
+    decided = decide(GRAPH, prints=prints, known=known, selected=set(GRAPH.ids), forced=())
+    assert running(decided) == {"Evaluator"}
+    assert decided["Evaluator"].why == "Trainer ran again in run-2"
+    results[prints["Evaluator"].key]["read"]["Trainer"] = 7
+    decided = decide(GRAPH, prints=prints, known=known, selected=set(GRAPH.ids), forced=())
+    assert not running(decided), "what a resolver found counts, and not that it looked again"
+
+
 def test_nodes_after_the_last_one_asked_for_are_skipped():
     selected = GRAPH.select(start=None, end="Transform")
     decided = decisions(fingerprints(), {}, selected=selected)

@@ -15,7 +15,7 @@ from slipway.pipeline.plan.make_plan import Plan, changes_since, make_plan
 from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
-from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.result_files import kept_files
 
 GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
@@ -42,7 +42,10 @@ def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, stat
     history, written_ns = History(asked.output), data.stat().st_mtime_ns
     key = fingerprints(GRAPH, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
     history.remember(
-        key, result_of(NodeRecord("Ingest", outputs=outputs), "run-0", files=kept_files(outputs))
+        key,
+        result_of(
+            NodeRecord("Ingest", outputs=outputs), RunRecord("run-0", "taxi"), files=kept_files(outputs)
+        ),
     )
     record = history.new_run("taxi")
     record.nodes = [NodeRecord("Ingest", state="complete"), NodeRecord("Trainer", state=state)]
@@ -172,7 +175,7 @@ def test_a_resumed_run_is_compared_with_a_model_that_was_blessed_since(asked, mo
     for number, node in enumerate(graph.nodes[:4], 1):
         entry = done(node, key=prints[node.id].key, number=number)
         old.nodes.append(entry)
-        history.remember(entry.key, result_of(entry, old.run_id, files={}))
+        history.remember(entry.key, result_of(entry, old, files={}))
     old.nodes.append(NodeRecord("Pusher", "Pusher", "failed"))
     new.state, new.blessed = "complete", True
     new.nodes = [done(graph["Trainer"], key="of the later model", number=9)]

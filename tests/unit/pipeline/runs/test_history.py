@@ -10,7 +10,7 @@ from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs import history as module
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
-from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_note_that_is_no_result_is_none(history):
     for key, entry in (("k1", {}), ("k2", {"nodes": []})):
         history.remember(key, entry)
         assert history.recall(key) is None
-    result = result_of(NodeRecord("Make"), "r", files={})
+    result = result_of(NodeRecord("Make"), RunRecord("r", "toy"), files={})
     history.remember("k3", result)
     assert history.recall("k3") == result
 
