@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.graph import CONDITION, Node
+from slipway.pipeline.runs.graph import Node
 
 _SOCKET = "unix:///var/run/docker.sock"
 _ANSWER_S = 10.0
@@ -21,7 +21,7 @@ def check_docker(due: Iterable[Node], environment: Mapping[str, str]) -> None:
     Raises:
         UsageError: there is no Docker, or it does not answer; names the nodes.
     """
-    names = [node.id for node in due if node.by_docker and not _has_condition(node)]
+    names = [node.id for node in due if node.by_docker and not node.has_condition]
     address = environment.get("DOCKER_HOST") or _SOCKET  # Docker treats an empty value as unset
     if not names or not address.startswith("unix://"):
         return
@@ -55,7 +55,3 @@ def _problem(path: str) -> str:
         return "you may not use the Docker"
     except OSError as error:  # as of a socket that a daemon left which has ended
         return f"no Docker answers ({error.strerror or error})"
-
-
-def _has_condition(node: Node) -> bool:
-    return any(key.partition(".")[0] == CONDITION for key in node.params)

@@ -13,6 +13,8 @@ from slipway.pipeline.runs.graph import Graph, Node, ready
 from slipway.pipeline.runs.record import Failure, NodeOutputs, NodeRecord, NodeState, RunRecord
 
 _UNMET = "its condition was not met"
+# As one that wants more spans than there are.
+_NOT_TRIGGERED = "its resolver function leaves it out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def after_attempt(
     if result["state"] == "failed":
         return _after_failure(entry, node, result, attempt, interrupted=interrupted, unmet=unmet)
     if result["state"] == "skipped":
-        return Transition("skipped", _UNMET, is_unmet=True)
+        return Transition("skipped", _UNMET if node.has_condition else _NOT_TRIGGERED, is_unmet=True)
     found_nothing = result["execution_id"] is None
     return Transition(result["state"], "found nothing" if found_nothing else result.get("why", entry.why))
 

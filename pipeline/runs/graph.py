@@ -65,6 +65,11 @@ class Node:
     timeout_s: float | None = None
     backoff_s: float = 1.0
 
+    @property
+    def has_condition(self) -> bool:
+        """Whether it runs under a condition only (`Cond`)."""
+        return any(key.partition(".")[0] == CONDITION for key in self.params)
+
 
 @dataclass(frozen=True)
 class Graph:

@@ -47,6 +47,7 @@ PIPELINES = {
     "Your own component that makes a `PushedModel`": "publishing",
     "InfraValidator": "infra",
     "A pipeline inside a pipeline": "nested",
+    "`outputs` of the pipeline": "with_outputs",
     "`execution_mode=ASYNC`": "asynchronous",
     "`ForEach`": "loop",
     "An input from a node that the pipeline leaves out": "left_out",
@@ -243,6 +244,7 @@ def test_what_cannot_run_here_says_so_before_anything_runs(run_toy, monkeypatch,
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     told = {
         "nested": r"a pipeline inside a pipeline \(inner\)",
+        "with_outputs": "has outputs, as a pipeline inside a pipeline",
         "asynchronous": "its execution_mode is ASYNC",
         "without_file": r"Specified module file '.*nowhere/foreign_trainer.py'",
         "loop": "Use is in a ForEach over the outputs of Make-a, Make-b",

@@ -74,7 +74,7 @@ def built(
 
     Raises:
         UsageError: the function lacks arguments, the result is not a pipeline, or the pipeline holds
-            another pipeline or an exit handler, or is asynchronous.
+            another pipeline or an exit handler, has outputs, or is asynchronous.
     """
     from tfx.orchestration.kubeflow.decorators import FinalStatusStr
     from tfx.orchestration.pipeline import ExecutionMode, Pipeline
@@ -98,6 +98,11 @@ def built(
         raise UsageError(
             f"{name}: holds a pipeline inside a pipeline ({', '.join(inner)}), which cannot be run here.",
             hint="put its components into the outer pipeline",
+        )
+    if pipeline.outputs:
+        raise UsageError(
+            f"{name}: has outputs, as a pipeline inside a pipeline, whose last node TFX cannot run here.",
+            hint="leave outputs out; a resolver finds in a later run what its nodes made",
         )
     if handlers := [
         node.id

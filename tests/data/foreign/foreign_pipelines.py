@@ -338,6 +338,13 @@ def nested(folder: str):
     return pipeline("outer", folder, pipeline("inner", folder, Make(text="a").with_id("Make")))
 
 
+def with_outputs(folder: str):
+    """A pipeline with outputs of its own, as one has that another pipeline holds."""
+    make = Make(text="a").with_id("Make")
+    made = {"made": make.outputs["made"]}
+    return tfx.dsl.Pipeline("with-outputs", folder, components=[make], outputs=made)
+
+
 def asynchronous(folder: str):
     """A pipeline whose nodes belong to no run."""
     mode = tfx.dsl.ExecutionMode.ASYNC

@@ -342,8 +342,9 @@ def test_no_more_nodes_run_at_once_than_asked_for_and_they_start_a_little_apart(
 
 
 def test_condition_that_is_not_met_leaves_out_what_needs_it_and_is_remembered(run):
-    needs, can_do_without = B, Node("C", "C", ("A",), optional=("A",))
-    engine = run({"A": [UNMET], "C": [DONE]}, nodes=[A, needs, can_do_without])
+    conditional, needs = Node("A", "A", (), params={"condition": "{}"}), B
+    can_do_without = Node("C", "C", ("A",), optional=("A",))
+    engine = run({"A": [UNMET], "C": [DONE]}, nodes=[conditional, needs, can_do_without])
     assert states(engine) == {
         "A": ("skipped", "its condition was not met"),
         "B": ("skipped", "A was skipped"),

@@ -106,10 +106,16 @@ def test_node_that_is_done_keeps_its_reason_or_takes_its_own():
     assert after({**DONE, "execution_id": None, "why": "x"}) == Transition("complete", "found nothing")
 
 
-def test_node_whose_condition_was_not_met_is_left_out():
-    assert after({**DONE, "state": "skipped"}) == Transition(
-        "skipped", "its condition was not met", is_unmet=True
-    )
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({"condition.0.operator": '"GREATER"'}, "its condition was not met"),
+        ({"conditions": "1"}, "its resolver function leaves it out"),
+    ],
+)
+def test_node_that_its_condition_or_what_finds_its_inputs_leaves_out_says_so(params, why):
+    left_out = after({**DONE, "state": "skipped"}, node=replace(A, params=params))
+    assert left_out == Transition("skipped", why, is_unmet=True)
 
 
 def test_failed_node_is_tried_again_then_fails():
