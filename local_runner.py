@@ -24,7 +24,7 @@ from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, D
 from slipway.pipeline.terminal.printable import printable, say
 
 if TYPE_CHECKING:
-    from slipway.pipeline.config import WorkloadConfig
+    from slipway.pipeline.config import WorkloadChoice
 
 app = CommandLine(
     help="Run TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
@@ -333,7 +333,7 @@ def sweep(
 @app.command()
 def baseline(
     workload: Workload = DEFAULT_WORKLOAD,
-    new: o.BaselineRun = None,
+    sets: o.BaselineSets = None,
     clear: o.Clear = False,
     reason: o.Reason = "",
     output: o.Output = DEFAULT_OUTPUT,
@@ -343,7 +343,9 @@ def baseline(
     """Show which blessed model the next one is compared with, or change it."""
     from slipway.pipeline.commands import baseline as baselines
 
-    found = baselines.baseline(workload, output, new=new, clear=clear, reason=reason, profile=profile)
+    new, settings = o.run_and_settings(sets or ())
+    chosen = _chosen(workload, settings, profile)
+    found = baselines.baseline(chosen, output, new=new, clear=clear, reason=reason)
     _print(found.to_json() if as_json else found.text())
 
 
@@ -402,7 +404,6 @@ def preflight(
 ) -> None:
     """Compile the training step for TPUs without one: does it fit, what limits it, what does it cost."""
     from slipway.pipeline.commands import preflight as tpu_preflight
-    from slipway.pipeline.config import WorkloadChoice, read_assignments
 
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
     wanted = tpu_preflight.Wanted(
@@ -414,8 +415,7 @@ def preflight(
         prices=tuple(price or []),
         is_fast=fast,
     )
-    chosen = WorkloadChoice(workload, read_assignments(sets or ()), profile)
-    found = tpu_preflight.preflight(chosen, output, wanted)
+    found = tpu_preflight.preflight(_chosen(workload, sets, profile), output, wanted)
     _print(found.to_json() if as_json else found.text())
     raise typer.Exit(found.exit_code)
 
@@ -424,13 +424,14 @@ def preflight(
 def versions(
     workload: Workload = DEFAULT_WORKLOAD,
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
     as_json: o.Json = False,
 ) -> None:
     """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
     from slipway.pipeline.commands import versions as pushed
 
-    config = _config(workload, profile)
+    config = _chosen(workload, sets, profile).config()
     found = pushed.versions(config, output)
     text = pushed.versions_text(found, config, output)
     _print([version.to_json() for version in found] if as_json else text)
@@ -442,13 +443,14 @@ def rollback(
     to: o.BackTo = None,
     reason: o.Reason = "",
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
     as_json: o.Json = False,
 ) -> None:
     """Publish an earlier version again as the newest; servers pick it up by themselves."""
     from slipway.pipeline.commands import versions as pushed
 
-    done = pushed.rollback(_config(workload, profile), output, to=to, reason=reason)
+    done = pushed.rollback(_chosen(workload, sets, profile).config(), output, to=to, reason=reason)
     _print(done.to_json() if as_json else done.text())
 
 
@@ -458,13 +460,14 @@ def verify(
     workload: o.VersionsOf = DEFAULT_WORKLOAD,
     verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
     as_json: o.Json = False,
 ) -> None:
     """Check pushed versions, byte by byte, against manifests and signatures. Exit code 1: one differs."""
     from slipway.pipeline.commands.verify import verified_text, verify_all
 
-    found = verify_all(place, workload, output, profile=profile, verify_key=verify_key)
+    found = verify_all(place, _chosen(workload, sets, profile), output, verify_key=verify_key)
     _print([each.to_json() for each in found] if as_json else verified_text(found))
     raise typer.Exit(1 if any(each.problem for each in found) else 0)
 
@@ -478,6 +481,7 @@ def predict(
     file_format: o.Format = None,
     verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
     beam: o.Beam = None,
     as_json: o.Json = False,
@@ -486,7 +490,7 @@ def predict(
     from slipway.pipeline.commands.predict import predict as predict_rows
 
     done = predict_rows(
-        _config(workload, profile),
+        _chosen(workload, sets, profile).config(),
         output,
         source=source,
         to=to,
@@ -507,13 +511,14 @@ def serve(
     max_rows: o.MaxRows = None,
     verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
 ) -> None:
     """Serve the newest version at TF Serving's REST paths, to try it out. Not for production."""
     from slipway.pipeline.commands.serve import serve as serve_versions
 
     serve_versions(
-        _config(workload, profile),
+        _chosen(workload, sets, profile).config(),
         output,
         host=host,
         port=port,
@@ -532,6 +537,7 @@ def watch(
     labels: o.LateLabels = None,
     key: o.JoinKey = None,
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
     as_json: o.Json = False,
 ) -> None:
@@ -539,7 +545,7 @@ def watch(
     from slipway.pipeline.commands.watch import late_labels
     from slipway.pipeline.commands.watch import watch as watch_version
 
-    config = _config(workload, profile)
+    config = _chosen(workload, sets, profile).config()
     late = late_labels(labels, key)
     found, page = watch_version(config, output, on=on, version=version, by=by, reference=reference, late=late)
     _print({**found.to_json(), "page": str(page)} if as_json else f"{found.text()}\n{page}")
@@ -556,6 +562,7 @@ def compare_versions(
     key: o.JoinKey = None,
     verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
+    sets: Sets = None,
     profile: Profile = None,
     as_json: o.Json = False,
 ) -> None:
@@ -564,7 +571,7 @@ def compare_versions(
     from slipway.pipeline.commands.watch import late_labels
 
     workload, champion, challenger = chosen(workload, champion, challenger)
-    config = _config(workload, profile)
+    config = _chosen(workload, sets, profile).config()
     late = late_labels(labels, key)
     found = compare(
         config,
@@ -609,11 +616,11 @@ def new(
     leave()
 
 
-def _config(workload: Path, profile: str | None) -> "WorkloadConfig":
-    """Return a workload's settings."""
-    from slipway.pipeline.config import WorkloadChoice
+def _chosen(workload: Path, sets: list[str] | None, profile: str | None) -> "WorkloadChoice":
+    """Return the workload that a command line names."""
+    from slipway.pipeline.config import WorkloadChoice, read_assignments
 
-    return WorkloadChoice(workload, profile=profile).config()
+    return WorkloadChoice(workload, read_assignments(sets or ()), profile)
 
 
 def _screen_width() -> int | None:

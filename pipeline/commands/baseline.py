@@ -10,32 +10,31 @@ from slipway.pipeline.runs.history import History
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
+    from slipway.pipeline.config import WorkloadChoice
     from slipway.pipeline.plan.baseline_changes import Baseline
 
 
 def baseline(
-    workload: Path,
+    chosen: "WorkloadChoice",
     output: Path,
     *,
     new: str | None = None,
     clear: bool = False,
     reason: str = "",
-    profile: str | None = None,
 ) -> "Baseline":
     """Return the baseline of the next model; with `new` (a run) or `clear`, change it first.
 
     Args:
-        profile: of the runs whose baseline it is: it may name another workload, and another metadata store.
+        chosen: the workload, as its runs name it: settings may name another workload or metadata store.
 
     Raises:
         UsageError: both are given, the run cannot be the baseline, or an engine is active.
     """
-    from slipway.pipeline.config import WorkloadChoice
     from slipway.pipeline.plan.baseline_changes import clear_baseline, set_baseline, show_baseline
 
     if new is not None and clear:
         raise UsageError("--set and --clear exclude each other.")
-    config = WorkloadChoice(workload, profile=profile).config()
+    config = chosen.config()
     if clear:
         return clear_baseline(config, output.absolute(), reason=reason)
     if new is not None:

@@ -48,6 +48,11 @@ def complete_run(context: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, (folder.name for folder in _runs(context)), newest_first=True)
 
 
+def complete_run_or_setting(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the runs in the output folder, newest first, and the keys of a workload file."""
+    return [*complete_run(context, incomplete), *complete_setting(incomplete)]
+
+
 def complete_node(context: typer.Context, incomplete: str) -> list[str]:
     """Return the nodes of the workload's latest run."""
     name = _workload(context)

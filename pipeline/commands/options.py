@@ -1,6 +1,7 @@
 """The options of the local commands, each defined once with its help and shell completion."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ from slipway.components.store_address import REMOTE
 from slipway.pipeline.commands.completion import (
     complete_node,
     complete_run,
+    complete_run_or_setting,
     complete_setting,
     complete_version,
     complete_workload,
@@ -157,13 +159,14 @@ DifferenceFile = Annotated[
     Path | None,
     typer.Option("-o", "--to", metavar="FILE", help="Write an HTML page to this file and print its path."),
 ]
-BaselineRun = Annotated[
-    str | None,
+BaselineSets = Annotated[
+    list[str] | None,
     typer.Option(
         "--set",
         metavar="RUN",
-        help="Compare the next model with the model of this run.",
-        autocompletion=complete_run,
+        help="Compare the next model with the model of this run. With KEY=VALUE: override one key of the "
+        "workload file. Repeatable.",
+        autocompletion=complete_run_or_setting,
     ),
 ]
 Clear = Annotated[bool, typer.Option("--clear", help="Compare the next model with nothing.")]
@@ -372,6 +375,18 @@ WeightColumn = Annotated[
         help="The column with each row's weight, a number >= 0. It is not a feature.",
     ),
 ]
+
+
+def run_and_settings(sets: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the run and the `KEY=VALUE`s among what `baseline --set` was given.
+
+    Raises:
+        UsageError: more than one run is given.
+    """
+    runs = [each for each in sets if "=" not in each]
+    if len(runs) > 1:
+        raise UsageError(f"--set {' --set '.join(runs)}: the baseline is the model of one run.")
+    return next(iter(runs), None), [each for each in sets if "=" in each]
 
 
 def overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:

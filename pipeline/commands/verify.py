@@ -1,6 +1,7 @@
 """The command `verify`: checks the files of pushed versions against their manifests."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,17 +54,16 @@ class Verified(NamedTuple):
 
 def verify_all(
     place: str | None,
-    workload: Path,
+    chosen: WorkloadChoice,
     output: Path,
     *,
-    profile: str | None,
     verify_key: Path | None = None,
 ) -> list[Verified]:
     """Check one version, or all versions of a workload or in a folder.
 
     Args:
         place: a workload's name, or the `place` of `verify`; None: the versions of `workload`.
-        workload: the workload whose versions to check if `place` is None.
+        chosen: the workload whose versions to check if `place` is None.
         verify_key: the public key whose private key must have signed the versions; None: the workload's key,
             if `place` is None and the workload has one.
 
@@ -73,7 +73,7 @@ def verify_all(
     """
     if place and not Path(place).exists():
         if (PROJECT_ROOT / "workloads" / place).is_dir():
-            workload, place = Path(place), None
+            chosen, place = replace(chosen, workload=Path(place)), None
         elif "/" not in place and version_number(place) is None:
             raise UsageError(
                 f"verify {place}: there is no workload of that name, and no folder {Path(place).absolute()}.",
@@ -81,7 +81,7 @@ def verify_all(
             )
     trust = trust_in(str(verify_key)) if verify_key else None
     if place is None:
-        config = WorkloadChoice(workload, profile=profile).config()
+        config = chosen.config()
         trust = trusted_versions(config, verify_key)
         place = serving_base(config, output.absolute())
         if not version_store_at(place).numbers():

@@ -247,14 +247,11 @@ def _pushed_elsewhere(base: str, config: WorkloadConfig, output: Path) -> tuple[
             break
         told = f"; run {record.run_id} pushed version {version} to {place}"
         origin = record.target.origin or Origin()
-        if any(each.startswith("push.destination=") for each in origin.sets):
-            return (
-                told,
-                "put that push.destination into a profile of the workload file, and name it by --profile",
-            )
         name, *asked = config.words
-        profile = ["--profile", origin.profile] if origin.profile else []
-        return told, "" if profile == asked else command("versions", name, *profile, output=output)
+        options = ["--profile", origin.profile] if origin.profile else []
+        for each in origin.sets:
+            options += ["--set", each] if each.startswith(("push.destination=", "push=")) else []
+        return told, "" if options == asked else command("versions", name, *options, output=output)
     return "", ""
 
 

@@ -108,7 +108,7 @@ class WorkloadConfig(Section):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that name the workload on a command line, with its profile, for commands to paste."""
+        """The words that name the workload on a command line, with its settings, for commands to paste."""
         return self._words or (self.name,)
 
     def named_by(self, words: tuple[str, ...]) -> Self:

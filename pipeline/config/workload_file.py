@@ -81,8 +81,7 @@ class WorkloadChoice:
         folder = self.file.parent
         # Not the name in the file, which may be another than that of its folder.
         is_here = folder.parent == PROJECT_ROOT / "workloads" and self.file.name == "workload.yaml"
-        profile = ("--profile", self.profile) if self.profile else ()
-        return config.named_by((folder.name if is_here else str(self.workload), *profile))
+        return config.named_by((folder.name if is_here else str(self.workload), *self.options))
 
 
 def read_assignments(texts: Iterable[str]) -> tuple[Assignment, ...]:

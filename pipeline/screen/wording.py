@@ -205,7 +205,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
             f"another label, cannot be compared{'.' if is_own else ':'}"
         )
         if not is_own:
-            words = [*_workload_words(record), *_profile_words(record), "--clear"]
+            words = [*_workload_words(record), *_settings_words(record), "--clear"]
             clear = command("baseline", *words, output=record.output)
             yield f"    hint: {clear}   # or --set RUN, an earlier run whose model is there"
         if moved := _moved_baseline(record):
@@ -289,13 +289,11 @@ def run_command(record: RunRecord) -> str:
 
 
 def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -> str:
-    request, origin = record.target, record.target.origin
+    request = record.target
     words = _workload_words(record)
     if isinstance(request.target, ModuleRun) and not request.again:
         words += ["--pipeline", request.target.pipeline]
-    given = [f"{key}={value}" for key, value in request.parameters.items()]
-    words += [word for item in (origin.sets if origin else given) for word in ("--set", item)]
-    words += _profile_words(record)
+    words += _settings_words(record)
     words += options
     if verb == ("run",):  # without its --to, it would go on to the push
         words += ["--to", request.end] if request.end else []
@@ -344,10 +342,12 @@ def _workload_words(record: RunRecord) -> list[str]:
     return [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)]
 
 
-def _profile_words(record: RunRecord) -> list[str]:
-    """Return the profile as an option; empty if there is none."""
+def _settings_words(record: RunRecord) -> list[str]:
+    """Return what a run was given besides the workload file, or a pipeline's parameters, as options."""
     origin = record.target.origin
-    return ["--profile", origin.profile] if origin and origin.profile else []
+    given = [f"{key}={value}" for key, value in record.target.parameters.items()]
+    words = [word for each in (origin.sets if origin else given) for word in ("--set", each)]
+    return [*words, "--profile", origin.profile] if origin and origin.profile else words
 
 
 def _has_baseline(record: RunRecord) -> bool:

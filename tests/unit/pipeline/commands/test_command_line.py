@@ -73,6 +73,8 @@ WRONG = {
     "no runs to report": (["report", "--index", *O], "has no runs yet"),
     "a run of all runs": (["report", "x", "--index", *O], "--index is about all runs"),
     "both ways of a baseline": (["baseline", "--set", "a", "--clear", *O], "exclude each other"),
+    "two runs of a baseline": (["baseline", "--set", "a", "--set", "b", *O], "the model of one run"),
+    "an unknown key of a baseline": (["baseline", "--set", "data.path=x", *O], "nearest: source"),
     "nothing kept": (["gc", "--keep", "0", *O], "--keep 0"),
     "no version to go back to": (["rollback", "taxi", *O], "has no version"),
     "an unknown version": (["rollback", "taxi", "--to", "abc", *O], "'--to': abc; "),
@@ -118,6 +120,24 @@ def test_wrong_words_are_an_error_a_hint_and_2(local_runner, words, message):
     assert others[-1].startswith("hint: ")
     assert len(others[-1]) > len("hint: ")
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["versions", "rollback", "verify", "predict --input x", "serve", "watch", "compare 17 18", "baseline"],
+)
+def test_commands_that_look_at_what_a_workload_has_pushed_take_its_settings(local_runner, words):
+    """Nights may be run with `--set push.destination=...`."""
+    code, _, err = local_runner(*words.split(), "--set", "push.destination=3", *O)
+    assert code == 2
+    assert err.startswith("error: --set push.destination=3: must be text")
+
+
+def test_a_hint_names_the_settings_that_it_was_given(local_runner, tmp_path):
+    code, _, err = local_runner("rollback", "taxi", "--set", f"push.destination={tmp_path / 'pushed'}", *O)
+    assert code == 2
+    assert f"error: {tmp_path / 'pushed'} has no version.\n" in err
+    assert f"local_runner.py run taxi --set push.destination={tmp_path / 'pushed'} --output" in err
 
 
 @pytest.mark.parametrize("words", [["show", "nope", *O], ["run", "no-such-workload", *O]], ids=" ".join)

@@ -49,12 +49,15 @@ def test_names_on_this_disk_are_offered(complete, output):
     assert complete("run", "di") == ["digits"]
     assert complete("show", "--output", output, "2026") == ["20260102-000000-dead", "20260101-000000-abcd"]
     assert complete("run", "digits", "--output", output, "--from", "T") == ["Transform", "Trainer"]
+    assert complete("baseline", "--output", output, "--set", "20260101") == ["20260101-000000-abcd"]
+    assert complete("baseline", "--output", output, "--set", "metadata.h") == ["metadata.host="]
 
 
 def test_keys_profiles_and_commands_are_offered(complete):
     assert complete("run", "--set", "train.batch") == ["train.batch_size="]
     assert complete("run", "digits", "--profile", "m") == ["mnist"]
     assert complete("rollb") == ["rollback"]
+    assert complete("versions", "--set", "push.dest") == ["push.destination="]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
 from slipway.pipeline.commands.versions import rollback
+from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.wiring.pushed_versions import trust_in
@@ -52,7 +53,7 @@ def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monk
 def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as refused:
-        verify_all("nope", Path("taxi"), output, profile=None)
+        verify_all("nope", WorkloadChoice(Path("taxi")), output)
     assert refused.value.message == (
         f"verify nope: there is no workload of that name, and no folder {tmp_path / 'nope'}."
     )

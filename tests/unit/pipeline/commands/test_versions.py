@@ -60,12 +60,14 @@ def test_missing_versions_are_reported(config, output):
     [
         (Origin("toy.yaml", (), "prod"), "versions toy --profile prod --output"),
         (
-            Origin("toy.yaml", ("push.destination=/srv/toy",), "prod"),
-            "put that push.destination into a profile",
+            Origin("toy.yaml", ("data.span=17", "push.destination=/srv/toy"), "prod"),
+            "versions toy --profile prod --set push.destination=/srv/toy --output",
         ),
     ],
 )
-def test_versions_that_a_profile_pushed_elsewhere_are_named_where_none_are(config, output, origin, remedy):
+def test_versions_that_other_settings_pushed_elsewhere_are_named_where_none_are(
+    config, output, origin, remedy
+):
     history = History(output)
     record = history.new_run("toy", RecordedRequest(origin=origin))
     record.pushed = {"version": "17", "path": "/srv/toy/17"}

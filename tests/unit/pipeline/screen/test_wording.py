@@ -344,9 +344,9 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     assert any(line.startswith(told) for line in summary(run))
     run.target = RecordedRequest(again="python cloud_runner.py rehearse taxi")
     assert "baseline --clear" not in text(run)  # a rehearsal has a baseline of its own
-    origin = Origin(path="/data/taxi.yaml", profile="prod")
+    origin = Origin(path="/data/taxi.yaml", sets=("name=cabs",), profile="prod")
     run.target = RecordedRequest(origin=origin)
-    told = "    hint: python local_runner.py baseline /data/taxi.yaml --profile prod --clear --output"
+    told = "    hint: python local_runner.py baseline /data/taxi.yaml --set name=cabs --profile prod --clear"
     assert any(line.startswith(told) for line in summary(run))
     run.target = NOTHING
     run.nodes[2].outputs = {}
