@@ -48,13 +48,18 @@ class Planned:
 
 
 def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
-    """Run a request, or continue the run `resumed`; return the exit code."""
+    """Run a request, or continue the run `resumed`; return the exit code.
+
+    Raises:
+        UsageError: the request is invalid, or the command to notify is not there; there is no run.
+    """
     from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.local_run import execute
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.run_display import stderr_display
 
+    asked.check_notify()
     leave = warming.leaving()
 
     def leave_warm_process(ended: RunRecord) -> None:
@@ -124,12 +129,16 @@ def begin(asked: "Request", *, airflow: str) -> str:
 
     Args:
         airflow: the command by which Airflow starts such a run, to be shown in hints.
+
+    Raises:
+        UsageError: as `run`.
     """
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.engine.stepwise_run import begin as begin_run
     from slipway.pipeline.screen.run_display import stderr_display
 
+    asked.check_notify()
     with (
         contextlib.closing(stderr_display()) as display,
         standby.find() or contextlib.nullcontext() as warm,

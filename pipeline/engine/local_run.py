@@ -202,8 +202,8 @@ def is_all_known(plan: Plan | None, request: Request, journal: Journal, display:
         plan: the result of `known_plan`.
 
     Raises:
-        UsageError: the Beam runner, the Python that trains, or the destination that the model is pushed to,
-            cannot be used.
+        UsageError: the Beam runner, the Python that trains, the destination that the model is pushed to, or
+            the command to run after that, cannot be used.
     """
     due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
     if plan is None or due:

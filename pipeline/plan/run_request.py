@@ -49,6 +49,7 @@ from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_patterns
 from slipway.pipeline.wiring.keras_choice import other_keras
 from slipway.pipeline.wiring.metadata_store import server_of
+from slipway.pipeline.wiring.own_commands import check_program
 from slipway.pipeline.wiring.pushed_versions import signing_key
 
 TRAINING_NODES = frozenset({"Tuner", "Trainer"})
@@ -191,14 +192,14 @@ class Request(RecordedRequest):
             find_interpreter(name)
 
     def check_destination(self) -> None:
-        """Reject a destination that no model can be pushed or deployed to, and a key that cannot sign.
+        """Reject a destination that takes no model, a key that cannot sign, and a hook that is not there.
 
         A destination with the versions of another workload counts as one of these.
 
         Checked before the run rather than after the training, and not if the run ends before the push.
 
         Raises:
-            ConfigError: names the directory, and what is wrong there.
+            ConfigError: names the directory, and what is wrong there; or `push.hook` is no program.
             UsageError: the signing key cannot be read or is not a key, or this machine has no working
                 credentials for the endpoint.
         """
@@ -210,6 +211,7 @@ class Request(RecordedRequest):
         if push.endpoint is not None:
             _check_credentials()
         signing_key(self._config)
+        check_program("push.hook", push.hook, none="push.hook=[]")
         destination = push.destination
         workload = self._config.name
         if destination is not None and (problem := find_unwritable(destination, workload=workload)):
@@ -217,6 +219,15 @@ class Request(RecordedRequest):
                 f"push.destination = {destination}: no version can be written there; {problem}",
                 hint="--set push.destination=DIRECTORY that can be written; null: serving/NAME in the output",
             )
+
+    def check_notify(self) -> None:
+        """Reject a `notify.command` that is not there: of this run nobody would be told.
+
+        Raises:
+            ConfigError: as `own_commands.check_program`.
+        """
+        if self.is_workload and self._config.notify is not None:
+            check_program("notify.command", self._config.notify.command, none="notify=null")
 
     @property
     def _config(self) -> WorkloadConfig:

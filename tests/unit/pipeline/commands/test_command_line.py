@@ -140,6 +140,15 @@ def test_a_hint_names_the_settings_that_it_was_given(local_runner, tmp_path):
     assert f"local_runner.py run taxi --set push.destination={tmp_path / 'pushed'} --output" in err
 
 
+@pytest.mark.parametrize("words", [["run"], ["step", "begin"]], ids=" ".join)
+@pytest.mark.parametrize("key", ["notify.command", "push.hook"])
+def test_a_command_that_is_not_there_is_refused_before_a_run(local_runner, tmp_path, words, key):
+    code, _, err = local_runner(*words, "taxi", "--set", f"{key}=[no-such-program, x]", *O)
+    assert code == 2
+    assert f"error: {key}: 'no-such-program' is not a program on the PATH\n" in err
+    assert not list((tmp_path / "out").glob("runs/*/run.json"))
+
+
 @pytest.mark.parametrize("words", [["show", "nope", *O], ["run", "no-such-workload", *O]], ids=" ".join)
 def test_verbose_shows_the_traceback_above_the_same_lines_and_code(local_runner, words):
     code, _, lines = local_runner(*words)

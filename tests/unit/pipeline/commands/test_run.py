@@ -46,7 +46,8 @@ def test_steps_are_forked_from_a_warm_process_that_waits(monkeypatch, tmp_path):
     monkeypatch.setattr(standby, "find", lambda: contextlib.nullcontext("it"))
     monkeypatch.setattr(stepwise_run, "begin", taken(record))
     monkeypatch.setattr(stepwise_run, "run_node", taken((record, 3)))
-    assert run.begin(None, airflow="") == record.run_id
+    asked = SimpleNamespace(check_notify=lambda: None)
+    assert run.begin(asked, airflow="") == record.run_id
     assert run.run_node(record.run_id, "Trainer", output=tmp_path) == 3
     assert used == ["it", "it"]
 

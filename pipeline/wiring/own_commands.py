@@ -1,0 +1,30 @@
+"""The user's own commands after a push and at a run's end, looked for before there is anything to tell."""
+
+import shutil
+from collections.abc import Sequence
+
+from slipway.components.project import PROJECT_ROOT
+from slipway.pipeline.errors import ConfigError
+
+
+def check_program(key: str, command: Sequence[str], *, none: str) -> None:
+    """Reject a command whose program is not there, as it would be started: in the project's folder.
+
+    Args:
+        key: the key of the workload file that names it, for the message.
+        command: program and arguments; empty: there is none to check.
+        none: the `KEY=VALUE` that leaves it out, for a machine that is not meant to have it.
+
+    Raises:
+        ConfigError: the program is neither on the PATH nor, if its name has a `/`, an executable file.
+    """
+    if not command:
+        return
+    name = command[0]
+    if shutil.which(str(PROJECT_ROOT / name) if "/" in name else name) is None:
+        where = "a file that can be executed" if "/" in name else "a program on the PATH"
+        raise ConfigError(
+            f"{key}: {name!r} is not {where}",
+            hint="a script of the project is named by a path with a '/', and must be executable (chmod +x); "
+            f"where none is meant: --set '{none}'",
+        )
