@@ -46,6 +46,14 @@ def test_rows_are_found_by_the_images_that_their_lists_hold():
     assert image_problems(pa.array([None, LARGE, SMALL], pa.large_binary()), LIMITS) == {1: TOO_MANY}
 
 
+def test_values_that_are_missing_or_only_begin_like_images_hold_none():
+    there = pa.array([b"RIFLE RANGE, UPPER HALL", LARGE, LARGE, b"GIF8"], pa.large_binary())
+    bits = pa.py_buffer(bytes([0b1101]))  # the bytes of the second value are still there
+    values = pa.Array.from_buffers(there.type, 4, [bits, *there.buffers()[1:]])
+    assert values.to_pylist()[1] is None
+    assert image_problems(values, LIMITS) == {2: TOO_MANY}
+
+
 @pytest.mark.parametrize("values", [[1, 2], [None, None], [], [[1.0]]])
 def test_columns_of_other_values_hold_no_images(values):
     assert image_problems(pa.array(values), LIMITS) == {}
