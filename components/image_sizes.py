@@ -150,12 +150,14 @@ def _gif_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
 
 def _jpeg_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
     position = begin + 2
-    while data[position] == 0xFF:
+    while (position := data.find(b"\xff", position)) >= 0:  # decoders skip what lies between segments
         step()
         marker = data[position + 1]
+        if marker in (_JPEG_SCAN, _JPEG_END):
+            break
         if marker == 0xFF:  # a fill byte
             position += 1
-        elif marker in _JPEG_BARE:
+        elif not marker or marker in _JPEG_BARE:
             position += 2
         else:
             if marker in _JPEG_FRAMES:

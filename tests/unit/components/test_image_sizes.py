@@ -37,6 +37,13 @@ def test_pixels_are_height_times_width_whatever_follows(kind, options):
     assert decoded_pixels(data) == decoded_pixels(data + data) == 321 * 123
 
 
+@pytest.mark.parametrize("stray", [b"\0", b"a text", b"\xff\0", b"\xff\xfe\0\1", b"\xff" * 9])
+def test_what_decoders_skip_between_the_segments_of_a_jpeg_hides_no_pixels(stray):
+    data = file_of("JPEG")
+    at = 4 + int.from_bytes(data[4:6], "big")  # behind the first segment
+    assert decoded_pixels(data[:at] + stray + data[at:]) == 321 * 123
+
+
 def test_all_frames_of_a_gif_count_also_of_one_that_is_cut():
     frames = [Image.new("RGB", SIZE, colour) for colour in ("red", "green", "blue")]
     data = file_of("GIF", *frames)
