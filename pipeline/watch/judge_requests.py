@@ -23,6 +23,7 @@ from slipway.pipeline.watch.log_folder import Logs, left_out_lines
 from slipway.pipeline.watch.requests import Requests, read_requests
 from slipway.pipeline.watch.windows import By, Window, after, windows
 
+_MISFITS = "rows with a value of another type than in training"
 _AHEAD = "rows dated after the current {}, by another clock"
 
 
@@ -62,6 +63,7 @@ class Watched:
         lacking: how many files lack a column that others have, by column; it is not compared.
         ahead: how many rows are dated after the current hour or day, by the clocks of those who logged them;
             they are left out.
+        misfits: how many rows are left out, since a value has another type than in training.
     """
 
     request: WatchRequest
@@ -76,6 +78,7 @@ class Watched:
     labelled_left_out: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, int] = field(default_factory=dict)
     ahead: int = 0
+    misfits: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -122,7 +125,8 @@ class Watched:
         """What was left out or is incomplete: counts, by reason in words."""
         lacking = {f"files without {name}, which is not compared": n for name, n in self.lacking.items()}
         ahead = {_AHEAD.format(self.request.by): self.ahead} if self.ahead else {}
-        return {**self.request.logs.left_out_counts, **lacking, **ahead, **self.labelled_left_out}
+        misfits = {_MISFITS: self.misfits} if self.misfits else {}
+        return {**self.request.logs.left_out_counts, **lacking, **ahead, **misfits, **self.labelled_left_out}
 
     @property
     def merged(self) -> str:
@@ -221,6 +225,7 @@ def watch(
         drifted=tuple(_with_rows(each, requests, cut[-1]) for each in drifted(judged)),
         lacking=requests.lacking,
         ahead=ahead,
+        misfits=everything.misfits,
     )
 
 

@@ -265,6 +265,8 @@ class _Precision:
                 self._rounded = key
             else:  # a float64, as pandas makes of a column of whole numbers with gaps
                 self._has_more_digits = True
+        elif (isinstance(key, str) and key) or (isinstance(key, int) and not _is_float32(key)):
+            self._has_more_digits = True  # as written: a fraction beside it is what one client has sent
 
     def require(self, logs: Logs, key: str, labels: Mapping[str, float]) -> None:
         """Check that the keys are exact.

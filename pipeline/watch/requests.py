@@ -1,5 +1,6 @@
 """Reads logged requests: the rows that a version has answered, with times and positions in files."""
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,11 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, Logs, checked, unreadable_log
 
 _TYPES: Mapping[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float32(), "text": pa.string()}
+_PYTHON_TYPES: Mapping[pa.DataType, tuple[type, ...]] = {
+    pa.int64(): (int,),
+    pa.float32(): (int, float),
+    pa.string(): (str,),
+}
 _OWN = {AT: pa.string(), VERSION: pa.int64()}
 _MOST_SEARCHED = 200_000  # rows to search for those that show a finding
 _SHOWN = 60
@@ -40,6 +46,7 @@ class Requests:
         file: the index of each row's file in `files`.
         row: the number of each row in its file, from 0.
         lacking: how many files lack a column that others have, by column; it is not in the table.
+        misfits: how many rows are left out, since a value has another type than its column.
     """
 
     table: pa.Table
@@ -48,6 +55,7 @@ class Requests:
     file: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
     lacking: Mapping[str, int] = field(default_factory=dict)
+    misfits: int = 0
 
     def dated_before(self, end_ms: int) -> "Requests":
         """Return the rows that were answered before a time."""
@@ -90,12 +98,14 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
         raise no_requests(logs.folder)
     tables, at_ms, places = [], [], []
     others: set[int] = set()
+    misfits = 0
     for number, file in enumerate(logs.files):
         columns = _columns_of(file.path, kinds)
         if columns is None:  # even if it has a row by now
             continue
         types = _OWN | {name: _TYPES[kinds[name]] for name in columns}
-        chosen, rows, versions = _of_version(file.path, types, version)
+        chosen, rows, versions, left_out = _of_version(file.path, types, version)
+        misfits += left_out
         others |= versions - {version}
         if not len(rows):  # it may have been logged with other columns
             continue
@@ -128,6 +138,7 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
         file=file_numbers,
         row=rows,
         lacking={name: len(tables) - counts[name] for name in kinds if 0 < counts[name] < len(tables)},
+        misfits=misfits,
     )
 
 
@@ -180,17 +191,50 @@ def names_of(file: Path) -> set[str] | None:
 
 def _of_version(
     file: Path, types: Mapping[str, pa.DataType], version: int
-) -> tuple[pa.Table, npt.NDArray[np.int64], set[int]]:
-    """Return the rows of a file that a version has answered, their numbers, and all versions in the file."""
+) -> tuple[pa.Table, npt.NDArray[np.int64], set[int], int]:
+    """Return the rows of a file that a version has answered, their numbers, and all versions in the file.
+
+    The last is how many rows of the version are left out, since a value has another type than its column.
+    """
     try:
         own = whole = _read(file, types)
     except UsageError:  # the rows of other versions may be of other types
         own, whole = _read(file, _OWN), None
     rows = np.flatnonzero(pc.equal(own[VERSION], version).fill_null(False))
     versions = set(pc.unique(own[VERSION]).drop_null().to_pylist())
-    chosen = whole.take(rows) if whole is not None else _read(file, types, only=rows)
+    left_out = 0
+    try:
+        chosen = whole.take(rows) if whole is not None else _read(file, types, only=rows)
+    except UsageError:
+        # The model checks little of a column that it ignores: a client may send a list in a tf.Example.
+        fitting = _fitting(file, types, rows)
+        if not len(fitting):
+            raise
+        left_out, rows = len(rows) - len(fitting), fitting
+        chosen = _read(file, types, only=rows)
     # Nothing is left of a file that was removed meanwhile.
-    return chosen, rows[: len(chosen)], versions
+    return chosen, rows[: len(chosen)], versions, left_out
+
+
+def _fitting(
+    file: Path, types: Mapping[str, pa.DataType], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return those of a file's rows whose values have the columns' types; none of a Parquet file's."""
+
+    def fits(line: bytes) -> bool:
+        row = orjson.loads(line)
+        return all(type(row.get(name)) in (*_PYTHON_TYPES[each], type(None)) for name, each in types.items())
+
+    found: list[int] = []
+    if file.suffix != PARQUET:
+        with contextlib.suppress(OSError, ValueError):  # removed meanwhile, or no JSON
+            lines = _lines(file.read_bytes())
+            found = [row for row in rows.tolist() if fits(lines[row])]
+    return np.array(found, np.int64)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line.strip()]
 
 
 def _read(
@@ -214,7 +258,7 @@ def _read(
         if not data:
             return schema.empty_table()
         if only is not None:
-            lines = [line for line in data.split(b"\n") if line.strip()]
+            lines = _lines(data)
             data = b"".join(lines[row] + b"\n" for row in only)
         return checked(
             pyarrow.json.read_json(

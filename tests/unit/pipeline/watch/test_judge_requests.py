@@ -104,6 +104,18 @@ def test_column_that_only_some_files_have_is_told(watch_request, training, write
     )
 
 
+def test_rows_whose_value_has_another_type_are_told(watch_request, training, write_log):
+    folder = write_log(0)
+    with (folder / "requests-0.jsonl").open("a") as file:
+        line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7, "company": ["A", "B"]}
+        file.write(json.dumps(line) + "\n")
+    found = watch(watch_request(), training)
+    assert (found.rows, found.exit_code) == (1000, 0)
+    assert found.text().endswith(
+        "\nLeft out or incomplete: rows with a value of another type than in training (1)."
+    )
+
+
 def test_column_of_lists_that_are_mostly_empty_is_not_compared(watch_request, training, write_log):
     write_log(0, tags=["a", "b"])
     tags = FeatureStatistics("tags", "text", 10_000, 500, 1_000, unique=2, most_values=2)

@@ -310,7 +310,14 @@ def test_keys_that_a_float32_holds_are_joined_where_none_of_many_labels_has_anot
 
 @pytest.mark.parametrize(
     "keys",
-    [(20_000_000.0, 20_000_001.0), (20_000_000,), (16_777_215.0,), ("20000000.0",), (None, 20_000_000)],
+    [
+        (20_000_000.0, 20_000_001.0),
+        (20_000_000,),
+        (16_777_215.0,),
+        ("20000000.0",),
+        (None, 20_000_000),
+        (30_000_001, 20_000_000.0),  # a client may send a fraction where all others send whole numbers
+    ],
 )
 def test_keys_with_all_their_digits_are_joined(log, keys):
     labels = {"20000000": 1.0, "16777215": 0.0}

@@ -87,6 +87,17 @@ def test_rows_of_other_versions_may_be_of_other_types(tmp_path, version):
     assert (found.table["fare"].to_pylist(), found.row.tolist()) == expected
 
 
+@pytest.mark.parametrize("value", [["A", "B"], 1, 1.5, True])
+def test_row_whose_value_has_another_type_is_left_out_and_counted(tmp_path, value):
+    """As a client may send it in a tf.Example, in a column that the model ignores."""
+    line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7, "fare": 1.5}
+    lines = [{**line, "company": "A"}, {**line, "company": value}, {**line, "company": None}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    found = read_requests(Logs.of(tmp_path), KINDS, 7)
+    assert found.table["company"].to_pylist() == ["A", None]
+    assert (found.row.tolist(), found.misfits) == ([0, 2], 1)
+
+
 def test_files_with_no_column_in_common_are_refused(tmp_path):
     line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7}
     (tmp_path / "a.jsonl").write_text(json.dumps({**line, "fare": 1}) + "\n")
