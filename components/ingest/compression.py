@@ -24,7 +24,7 @@ class Stream:
         end: the byte to end before; None: the end of the file.
 
     Raises:
-        FileError: the file cannot be opened or, in `read`, is damaged or truncated.
+        FileError: the file cannot be opened or, in `read`, is damaged, truncated or compressed twice.
     """
 
     def __init__(
@@ -77,6 +77,13 @@ class Stream:
             raise FileError(  # Arrow takes it for one of no rows
                 f"{self._file.name} is cut short: it has 0 bytes, and a compressed file has a header",
                 hint="copy it again, or take it out of data.source",
+            )
+        # Texts only: a record of a TFRecord may begin with any bytes.
+        is_text = self._is_packed and not self._position and self._encoding is not None
+        if is_text and data.startswith((_BEGINS[".gz"], _BEGINS[".zst"])):
+            raise FileError(
+                f"{self._file.name} is compressed twice",
+                hint="unpack it once, and keep the suffix of what is in it",
             )
         self._position += len(data)
         if self._decoder is None:

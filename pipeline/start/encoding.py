@@ -26,7 +26,7 @@ def check_encoding(file: InputFile) -> None:
     Raises:
         UsageError: the first bytes are not UTF-8, or belong to another kind of file.
     """
-    head = Stream(file).read(_SAMPLE_BYTES)
+    head = Stream(file, encoding="utf-8").read(_SAMPLE_BYTES)
     is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if other := other_kind(head[:HEAD_BYTES]):
         raise UsageError(f"{file.name} is {other[0]}.", hint=other[1])

@@ -117,3 +117,12 @@ def test_a_feather_file_named_parquet_is_reported(ingest, tmp_path):
     with pytest.raises(FileError, match=r"in\.parquet is an Arrow or Feather file, not Parquet") as caught:
         ingest(path, format="parquet")
     assert "read_feather" in caught.value.hint
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_text_that_is_compressed_twice_is_told(tmp_path, pack):
+    path = tmp_path / f"a.csv{'.gz' if pack is gzip.compress else '.bz2'}"
+    path.write_bytes(pack(gzip.compress(b"a,b\n1,2\n")))
+    with pytest.raises(FileError, match="is compressed twice"):
+        Stream(InputFile(path.name, path), encoding="utf-8").read(100)
+    assert Stream(InputFile(path.name, path)).read(2) == b"\x1f\x8b"  # as a TFRecord may begin
