@@ -87,8 +87,13 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     text = lines[0] if lines else ""
     if text.endswith(":") and len(lines) > 1:  # followed by the actual error
         text = f"{text} {lines[1]}"
-    hint = "make room on the disk" if any(_says(told, texts) for texts in _FULL_DISK) else ""
+    hint = "make room on the disk" if is_full_disk(words(told)) else ""
     return Cause(message=f"{name}: {shortened(text)}" if text else name, hint=hint, where=_place(error, root))
+
+
+def is_full_disk(message: str) -> bool:
+    """Return True if an error's message says that there is no room on a disk."""
+    return any(each in message for texts in _FULL_DISK for each in texts)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -161,7 +161,7 @@ def carry_out(
     Raises:
         UsageError: another process is running this sweep, or is using its output folder; it prunes, and
             Optuna is not installed; or the workload's settings were edited meanwhile, or its data is gone.
-        PipelineError: the first run failed, so the others would fail too.
+        PipelineError: as `Trials.carry_on`.
     """
     if sweep.prune_after is not None:
         optuna_for("--prune")

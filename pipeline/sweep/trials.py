@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from slipway.components.counted_words import counted
+from slipway.pipeline.engine.failure import is_full_disk
 from slipway.pipeline.engine.run_end import LateInterrupt
 from slipway.pipeline.engine.scheduler import Hopeless
 from slipway.pipeline.errors import ConfigError, PipelineError
@@ -65,7 +66,8 @@ class Trials:
         """Run the remaining trials; return the exit code.
 
         Raises:
-            PipelineError: the first run failed, so the others would fail too.
+            PipelineError: the first run failed, or one for want of room on the disk, so the others would fail
+                too.
             UsageError: a trial could not begin, for a reason other than its settings.
         """
         left = [each for each in self.sweep.done if each.state == "running"]
@@ -176,6 +178,8 @@ class Trials:
             return False
         if record.state == "interrupted":
             return False
+        if full := _full_disk(record):  # the trial stays as it is, and is run when the sweep goes on
+            raise PipelineError(f"{name}: {full}", hint="make room on the disk")
         trial.run_id, trial.wall_s = record.run_id, round(time.monotonic() - began, 3)
         watch.ends(record)
         if record.state == "pruned":
@@ -234,7 +238,18 @@ def progress(sweep: Sweep) -> str:
 
 
 def _why(record: RunRecord, by: str) -> str:
-    failed = [node for node in record.nodes if node.state == "failed"]
-    if failed:
-        return f"{failed[0].id}: {next(iter(failed[0].failure['message'].splitlines()), 'gives no reason')}"
+    if failed := _failures(record):
+        return failed[0]
     return f"its run is {record.state}, and has no {by} that is a number"
+
+
+def _full_disk(record: RunRecord) -> str:
+    """Return the failure of a node by a full disk, which no settings are to blame for; empty if none is."""
+    return next((each for each in _failures(record) if is_full_disk(each)), "")
+
+
+def _failures(record: RunRecord) -> list[str]:
+    failed = [node for node in record.nodes if node.state == "failed"]
+    return [
+        f"{node.id}: {next(iter(node.failure['message'].splitlines()), 'gives no reason')}" for node in failed
+    ]

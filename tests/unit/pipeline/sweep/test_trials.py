@@ -134,6 +134,23 @@ def test_if_the_first_trial_fails_the_sweep_ends(sweep):
     assert "show run-0" in refused.value.hint
 
 
+def test_a_full_disk_ends_the_sweep_and_the_trial_runs_again_when_it_goes_on(sweep, tmp_path):
+    def full(sets, *, resumed, begun, hopeless):
+        if "train.batch_size=2" not in sets:
+            return Runs(AUC)(sets, resumed=resumed, begun=begun, hopeless=hopeless)
+        begun("run-full")
+        said = {"message": "OSError: [Errno 28] No space left on device: 'model'"}
+        node = NodeRecord("Trainer", state="failed", error=said)
+        return RunRecord("run-full", "taxi", state="failed", nodes=[node])
+
+    with pytest.raises(PipelineError, match=r"trial 2/3: Trainer: .*No space left") as ended:
+        carry_on(sweep, full)
+    assert ended.value.hint == "make room on the disk"
+    again = read_sweep("latest", tmp_path)
+    assert carry_on(again, Runs(AUC)) == 0
+    assert [trial.value for trial in again.done] == [0.7, 0.9, 0.8]
+
+
 def test_a_run_without_the_metric_is_a_failure(sweep):
     with pytest.raises(PipelineError, match="its run is complete, and has no auc that is a number"):
         carry_on(sweep, Runs(dict.fromkeys("123", float("nan"))))
