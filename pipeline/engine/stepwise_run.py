@@ -41,6 +41,8 @@ from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import rerun_command
 from slipway.pipeline.terminal.invocation import CLOUD, command
 
+# Time that `finish` waits for a step that is at work. One that was told to end saves its state first.
+_END_WAIT_S = 600.0
 # The file in a run's folder that holds its graph, for `finish`.
 _GRAPH = "graph.json"
 _NOT_TAKEN = "its step did not run"
@@ -219,12 +221,21 @@ def finish(
 ) -> RunRecord:
     """Close a run: record its outcome and how it ended. A later step opens it again.
 
+    Steps that are at work are waited for: each would write that the run goes on once it ends.
+
     Raises:
         UsageError: there is no such run.
+        PipelineError: a step does not end, or another process is at work in the folder.
         LateInterrupt: as `close`.
     """
     history = SharedHistory(output)
-    run_id = _of_steps(history, run_id).run_id
+    begun = _of_steps(history, run_id)
+    run_id = begun.run_id
+    for node in begun.nodes:
+        step = _step_path(begun.folder, node.id)
+        if not node.is_done and step.is_dir():
+            with locked(step, run_id=run_id, what=f"{node.id} of run {run_id}", wait_s=_END_WAIT_S):
+                pass  # it has ended
     with locked(output, run_id=run_id, shared=True), history.alone(run_id):
         record = _of_steps(history, run_id)
         for node in record.nodes:
@@ -294,9 +305,13 @@ def _step_folder(run_folder: Path, name: str) -> Path:
 
     Its path marks the step's processes, so that ending one step does not end those of another.
     """
-    folder = run_folder / "steps" / file_name(name)
+    folder = _step_path(run_folder, name)
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _step_path(run_folder: Path, name: str) -> Path:
+    return run_folder / "steps" / file_name(name)
 
 
 def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:

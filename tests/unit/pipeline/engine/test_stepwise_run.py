@@ -1,6 +1,9 @@
 """A step that meets another process at work, which it can be tried again after."""
 
 import fcntl
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -16,6 +19,7 @@ from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, write_json
 from slipway.pipeline.runs.run_target import NOTHING
+from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.screen.display import RunDisplay
 
 
@@ -71,6 +75,51 @@ def test_a_run_whose_steps_did_not_all_run_is_not_complete_however_it_is_named(t
     (tmp_path / "runs" / named).mkdir(exist_ok=True)  # as a step of the run so named left it
 
     assert finish(named, output=tmp_path, display=RunDisplay()).exit_code == INTERRUPTED
+
+
+def test_a_run_is_closed_once_the_step_that_was_told_to_end_has_written_how_it_ended(tmp_path):
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.in_steps, record.nodes = True, [NodeRecord(id="A", state="running")]
+    history.save(record)
+    write_json(record.folder / "graph.json", Graph("taxi", (Node("A", "A", ()),)).to_json())
+    step = record.folder / "steps" / "A"
+    step.mkdir(parents=True)
+    is_held = threading.Event()
+
+    def save_its_state():
+        with (step / ".lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            is_held.set()
+            time.sleep(0.3)
+            own = SharedHistory(tmp_path, "A")
+            ended = own.find(record.run_id)
+            ended.nodes[0].state, ended.nodes[0].why = "skipped", "interrupted"
+            own.save(ended)
+
+    with ThreadPoolExecutor(1) as threads:
+        ending = threads.submit(save_its_state)
+        is_held.wait(60)
+        assert finish(record.run_id, output=tmp_path, display=RunDisplay()).exit_code == INTERRUPTED
+        ending.result()
+    kept = history.find(record.run_id)
+    assert (kept.state, kept.nodes[0].state) == ("interrupted", "skipped")
+
+
+def test_a_run_is_not_closed_while_a_step_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(stepwise_run, "_END_WAIT_S", 0.1)
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.in_steps, record.nodes = True, [NodeRecord(id="A", state="running")]
+    history.save(record)
+    step = record.folder / "steps" / "A"
+    step.mkdir(parents=True)
+    with (step / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(PipelineError, match=f"A of run {record.run_id} is in use") as refused:
+            finish(record.run_id, output=tmp_path, display=RunDisplay())
+    assert refused.value.exit_code == FAILED
+    assert history.find(record.run_id).nodes[0].state == "running"
 
 
 def test_a_step_of_a_run_whose_begin_was_killed_is_told_to_begin_again(tmp_path, monkeypatch):
