@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
@@ -162,6 +161,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
     import keras
 
+    from slipway.components.trainer.input.arrays import groups_of
     from slipway.components.trainer.input.targets import Targets
     from slipway.components.trainer.input.weights import weighed
 
@@ -197,7 +197,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
         labels=labels.numpy(),
         seed=job.seed,
         weights=factors[0].numpy() if factors else None,
-        groups=_groups(job),
+        groups=groups_of(job.train_files, job.group),
         tell=tell,
     ).that_count()
     fit_began = time.monotonic()
@@ -227,19 +227,6 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
             hint="train on fewer rows, or set train.model to a network, which is trained on batches",
         )
     return rows
-
-
-def _groups(job: TrainingJob) -> npt.NDArray[Any] | None:
-    """Return the groups as they are written: a `Feature` would refuse numbers beyond 32 bits."""
-    import tensorflow as tf
-
-    from slipway.components.example_records import records
-
-    if job.group is None:
-        return None
-    spec = {job.group: tf.io.FixedLenFeature([], tf.int64)}
-    parts = (part for file in job.train_files for part in records(file) if part)
-    return np.concatenate([tf.io.parse_example(part, spec)[job.group].numpy() for part in parts])
 
 
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:

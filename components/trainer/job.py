@@ -89,7 +89,8 @@ class TrainingJob:
         label: the name of the feature to predict, or several, see `labels`.
         weight: the name of the feature with each example's weight; None: equal weights.
         group: the name of the transformed column with the number of each row's group, which is not among the
-            features; a model that is fitted at once gets it. None: rows have no groups.
+            features; a model that is fitted at once gets it, and early stopping holds out whole groups. None:
+            rows have no groups.
         class_weights: by class code of the label, as text, the factor that its examples are weighted with in
             training; `BALANCED`: all classes have the same total weight; None: no factors.
         model: dotted path of a function `build_model(features, hyperparameters)` that returns a compiled
@@ -235,7 +236,7 @@ class TrainingJob:
         """A digest of what is trained, on what and how, but not of where files go or what is recorded.
 
         By which metric an epoch is the best is part of it: a checkpoint holds the best epoch's value. Groups
-        are not: models that are fitted at once write none.
+        are where they decide what is held out.
         """
         values = json.loads(self.to_json())
         for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch", "group"):
@@ -243,6 +244,8 @@ class TrainingJob:
         by, usual = self.checkpoint, CheckpointSettings()
         if (best := [by.best_metric, by.best_goal]) != [usual.best_metric, usual.best_goal]:
             values["best"] = best  # only then, so that checkpoints of earlier releases are still found
+        if self.group is not None and self.early_stopping.patience is not None:
+            values["group"] = self.group
         if (pretrained := values.pop("pretrained")) is not None:
             values["pretrained"] = pretrained["sha256"]  # wherever the file is
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -200,7 +200,8 @@ class TransformConfig(Section):
         default=None,
         description="The raw column that names the group of each row, such as a search, within which ndcg, "
         "ndcg_5, ndcg_10 and mean_reciprocal_rank rank the rows; it is not an input of the model. If "
-        "preprocessing_fn returns a whole number by its name, boosted trees hold out whole groups.",
+        "preprocessing_fn returns a whole number by its name, boosted trees and train.early_stopping hold "
+        "out whole groups.",
         examples=["query_id"],
     )
     pass_through: Columns = Field(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
+from slipway.components.example_records import records
 from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
@@ -186,16 +187,44 @@ class BucketedRows:
         return cut
 
 
-def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOfRows]:
+def held_out(
+    rows: Rows, *, share: float, seed: int, groups: npt.NDArray[np.int64] | None = None
+) -> tuple[PartOfRows, PartOfRows]:
     """Split rows into those to train on and those held out, always in the same way for the same seed.
 
     Args:
         rows: all of them.
-        share: the share to hold out, 0 .. 1; at least one row is held out.
+        share: the share to hold out, 0 .. 1; at least one row or group is held out.
+        groups: the number of each row's group, [rows]: whole groups are held out, as many as reach the share,
+            but never all. None, or all the same: single rows are.
     """
-    order = np.random.default_rng(seed).permutation(rows.count)
-    held = max(1, round(share * rows.count))
+    random, held = np.random.default_rng(seed), max(1, round(share * rows.count))
+    sizes = np.empty(0, np.int64)
+    if groups is not None:
+        _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if groups is not None and len(sizes) > 1:
+        mixed = random.permutation(len(sizes))
+        many = min(int(np.searchsorted(np.cumsum(sizes[mixed]), held)) + 1, len(sizes) - 1)
+        is_held = np.isin(groups, mixed[:many])
+        return PartOfRows(rows, np.flatnonzero(~is_held)), PartOfRows(rows, np.flatnonzero(is_held))
+    order = random.permutation(rows.count)
     return PartOfRows(rows, np.sort(order[held:])), PartOfRows(rows, np.sort(order[:held]))
+
+
+def groups_of(files: Sequence[str], name: str | None) -> npt.NDArray[np.int64] | None:
+    """Return the number of each row's group, int64 [rows], as it is written; None without a name.
+
+    A `Feature` would refuse numbers beyond 32 bits.
+
+    Args:
+        files: TFRecord files of tf.Examples.
+        name: the column, one whole number in each row.
+    """
+    if name is None:
+        return None
+    spec = {name: tf.io.FixedLenFeature([], tf.int64)}
+    parts = (part for file in files for part in records(file) if part)
+    return np.concatenate([tf.io.parse_example(part, spec)[name].numpy() for part in parts])
 
 
 def load_rows(

@@ -150,12 +150,15 @@ class CachedExamples:
     def held_out(self) -> tuple["CachedExamples", "CachedExamples"]:
         """Return the examples to train on, and those held out for `train.early_stopping`.
 
+        These are whole groups, if rows have any.
+
         Raises:
             ComponentError: in one of the two no row weighs anything; or the held out ones are of one class,
                 and the metric tells two apart.
         """
         job, rows = self._job, self._rows
-        parts = arrays.held_out(rows, share=job.early_stopping.share, seed=job.seed)
+        groups = arrays.groups_of(job.train_files, job.group)
+        parts = arrays.held_out(rows, share=job.early_stopping.share, seed=job.seed, groups=groups)
         held = parts[1].numbers
         if job.weight is not None:
             weights = rows.column(job.weight)

@@ -10,6 +10,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 
 FARE = Feature(name="fare", dtype="float32")
 LABEL = Feature(name="big_tip", dtype="int64")
@@ -52,6 +53,12 @@ def test_another_metric_of_the_best_epoch_makes_another_training(job):
         job, checkpoint=CheckpointSettings(best_metric="val_auc", best_goal="min")
     )
     assert len({by_area.identity, wrong_way.identity, job.identity}) == 3
+
+
+def test_groups_make_another_training_where_they_decide_what_is_held_out(job):
+    stops = dataclasses.replace(job, early_stopping=EarlyStoppingSettings(patience=1))
+    for one, is_the_same in ((job, True), (stops, False)):
+        assert (dataclasses.replace(one, group="person").identity == one.identity) is is_the_same
 
 
 def test_identity_and_file_know_pretrained_weights_only_where_there_are_some(job):

@@ -3,6 +3,7 @@
 import time
 from itertools import chain
 
+import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -67,6 +68,27 @@ def test_rows_held_out_are_never_trained_on_and_stay_the_same(rows):
     assert (
         set(chain.from_iterable(numbers(eval_batches(again, targets=targets(), batch_size=16)))) == looked_at
     )
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.2, 10), (0.01, 1), (1.0, 1)])
+def test_groups_are_held_out_whole_wherever_their_rows_stand(rows, share, least):
+    from slipway.components.trainer.input.arrays import held_out
+
+    groups = 2**40 + np.arange(ROWS) % 7
+    train, held = held_out(rows, share=share, seed=3, groups=groups)
+    assert sorted([*train.numbers, *held.numbers]) == list(range(ROWS))
+    assert train.count >= 1
+    assert held.count >= least
+    assert not set(groups[train.numbers]) & set(groups[held.numbers])
+    if share < 0.5:
+        assert held.count < least + 8, "no group more than reaches the share"
+
+
+def test_rows_of_one_group_are_held_out_one_by_one(rows):
+    from slipway.components.trainer.input.arrays import held_out
+
+    one, none = (held_out(rows, share=0.2, seed=3, groups=each)[1] for each in (np.ones(ROWS, int), None))
+    assert one.numbers.tolist() == none.numbers.tolist()
 
 
 def test_order_is_pinned_wherever_the_rows_are(rows):

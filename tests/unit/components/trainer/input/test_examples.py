@@ -157,6 +157,17 @@ def test_tpu_evaluates_batches_of_one_shape_only(opened, cache):
 
 
 @pytest.mark.parametrize("cache", ["memory", "file"])
+def test_rows_held_out_are_whole_groups(opened, cache):
+    from slipway.components.trainer.input.examples import CachedExamples
+
+    found, job = opened(cache=cache)
+    job = replace(job, group="g", early_stopping=EarlyStoppingSettings(patience=1, share=0.2))
+    parts = [part._rows.numbers for part in CachedExamples(found._rows, job, CPU).held_out()]
+    assert [len(numbers) for numbers in parts] == [40, 10]
+    assert not set(parts[0] // 5) & set(parts[1] // 5)
+
+
+@pytest.mark.parametrize("cache", ["memory", "file"])
 def test_rows_held_out_must_be_able_to_measure_the_metric(opened, cache):
     from slipway.components.trainer.input.examples import CachedExamples
 
