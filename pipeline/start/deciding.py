@@ -110,22 +110,35 @@ _CODE_GAP, _LEAST_CODE = 50, 10_000
 _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
-# id, customer_id, Customer No., Kunden-Nr., patientId, id_cliente; behind a noun also without a sign between,
-# as in userid and CUSTOMERKEY: not amount_paid, acid, ordernum (how many), nor id_02 (one of many features).
+# id, customer_id, Customer No., Kunden-Nr., patientId, id_cliente; beside a noun also without a sign between,
+# as in userid, CUSTOMERKEY and idcase: not amount_paid, acid, ordernum (how many), nor id_02 (one of many
+# features). Short nouns stand at the beginning: not discardno. A join by pandas adds _x or _y.
+_NOUNS = (
+    r"user|person|pers|cust|customer|client|pat|patient|subj|subject|member|player|student|pupil|employee|family"
+    r"|household|session|account|visitor|device|school|order|invoice|transaction|record|case|doc|document|firm"
+    r"|company|respondent|contract|policy"
+)
+_GERMAN_NOUNS = (
+    r"kunden|patienten|personen|personal|mitglieds|teilnehmer|probanden|vertrags|auftrags|konto|beleg"
+    r"|rechnungs"
+)
 ID_NAME = (
-    r"(^|[_\s.-])([chpsu]?id|uuid|guid|key|nr|no|number|nummer|user|person|customer|client|patient|subject|account)"
-    r"\.?$|(?-i:[a-z](Id|ID|Nr|No)\.?$)|^id[_\s.-][^\W\d]"
-    r"|(user|person|pers|cust|customer|client|pat|patient|subj|subject|member|player|student|pupil|employee|family"
-    r"|household|session|account|visitor|device|school|order|invoice|transaction|record|case|doc|document"
-    r"|kunden|patienten|personen|personal|mitglieds|teilnehmer|probanden|vertrags|auftrags|konto|beleg|rechnungs)"
-    r"(id|key|nr|no|number|nummer)\.?$|(cust|customer|client|account|invoice)num$"
+    r"(?:(^|[_\s.-])([chpsu]?id|uuid|guid|key|nr|no|number|nummer|user|person|customer|client|patient|subject"
+    r"|account)\.?|(?-i:[a-z](Id|ID|Nr|No)\.?)"
+    rf"|({_NOUNS}|{_GERMAN_NOUNS}|(^|[_\s.-])(hh|card|id|obs))(id|key|nr|no|number|nummer)\.?"
+    rf"|(cust|customer|client|account|invoice|(^|[_\s.-])id)num|^id({_NOUNS}))(_[xy])?$|^id[_\s.-][^\W\d]"
 )
 _ID_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])index$|(?-i:[a-z]Number$)|^unnamed|^$|^row", re.IGNORECASE)
-# income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count.
+# income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count. city_id, house_no:
+# many persons live in a city, and many houses have the same number.
+_PLACES = (
+    r"city|town|country|state|province|region|county|zip|ciudad|municipio|provincia|pais|ville|stadt|land|plz"
+)
 NO_ID_NAME = re.compile(
     r"(^|[_\s.-])per[_\s.-]\w{1,64}$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
-    r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page|woche|monat|tag|semana|mes)"
-    r"[_\s.-]?(nr|no|number|nummer)\.?$",
+    r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page|woche|monat|tag|semana|mes"
+    r"|house|street|flat|floor|room|haus|stra(ss|ß)en|zimmer)[_\s.-]?(nr|no|number|nummer)\.?$"
+    rf"|(^|[_\s.-])({_PLACES})[_\s.-]?(id|key|nr|no|number|nummer)\.?$|^id[_\s.-]?({_PLACES})$",
     re.IGNORECASE,
 )
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet, or in a CSV made of that.

@@ -67,6 +67,7 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
         "ordernum",
         "id_02",
         "NO",
+        *("city_id", "id_ciudad", "house_no", "HouseNo", "Haus-Nr.", "room_no", "discardno", "pos_x"),
     ],
 )
 def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
@@ -112,6 +113,7 @@ def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(group
         *("customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId", "userid", "hid"),
         *("CUSTOMERKEY", "USUBJID", "CLIENTNUM", "Customer No.", "id_cliente"),
         *("Kundennr", "Kunden-Nr.", "Kundennummer"),
+        *("hhid", "idno", "IDNUM", "cardno", "obsno", "idcase", "firmid", "customer_id_x"),
     ],
 )
 def test_an_id_is_known_by_its_name_however_that_is_written(name):
