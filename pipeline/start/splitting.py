@@ -14,6 +14,7 @@ import numpy.typing as npt
 from slipway.components.data_profile.columns import categories, is_missing
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import NO_FEATURES, Decision, Plan, Role
+from slipway.pipeline.start.facts import Facts
 from slipway.pipeline.start.split_by_group import split_by_group, told_of_ids, without_ids
 from slipway.pipeline.start.split_by_time import split_by_time, with_shares
 from slipway.pipeline.start.split_rule import Split
@@ -22,6 +23,9 @@ Values = npt.NDArray[Any]
 
 # Above this share of rows that repeat another, equal rows are not a coincidence.
 COARSE_SHARE = 0.01
+# The data gate's own limit. If more repeat another, also in a column whose values are mostly different, then
+# somebody doubled them.
+_DOUBLED_SHARE = 0.1
 # An odd multiplier that mixes the codes of the columns into one hash.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -52,7 +56,7 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     if by_group:
         grouped = without_ids(grouped, [Role.NUMBER, Role.AMOUNT])
         return grouped, _with_repeats(by_group, *_repeats(grouped, columns))
-    plan = told_of_ids(plan)
+    plan = _told_of_doubled(told_of_ids(plan), columns)
     gate, told = _repeats(plan, columns)
     if identity := _identity(plan):
         name = identity.facts.name
@@ -94,12 +98,29 @@ def _learnable(plan: Plan, columns: Mapping[str, Values]) -> Plan:
 
 def _repeats(plan: Plan, columns: Mapping[str, Values]) -> tuple[dict[str, float], str]:
     """Return the limit that rows which repeat others need, and why; both empty if few do."""
-    used = [d.facts.name for d in plan.decisions if d.role is not Role.LEFT_OUT]
-    repeated = repeated_share([columns[name] for name in used])
+    repeated = repeated_share([columns[each.name] for each in _read(plan)])
     if repeated <= COARSE_SHARE:
         return {}, ""
     told = f"{repeated:.0%} of the rows repeat another in the columns that are read"
     return {"max_duplicate_share": round(min(repeated + 0.1, 1.0), 2)}, told
+
+
+def _told_of_doubled(plan: Plan, columns: Mapping[str, Values]) -> Plan:
+    """Return the plan with a note if rows seem to be doubled, as by a join: some may be in both parts."""
+    repeated = repeated_share([columns[each.name] for each in _read(plan)])
+    telling = max(_read(plan), key=lambda each: each.distinct)
+    if repeated <= _DOUBLED_SHARE or telling.distinct <= plan.rows * (1 - repeated) / 2:
+        return plan
+    note = (
+        f"{repeated:.0%} of the rows repeat another, also in {telling.name}, which has {telling.distinct:,} "
+        "different values. If a join or an export doubled them, remove them and start again: rows that are "
+        "in both parts make the metrics too good."
+    )
+    return replace(plan, notes=(*plan.notes, note))
+
+
+def _read(plan: Plan) -> list[Facts]:
+    return [each.facts for each in plan.decisions if each.role is not Role.LEFT_OUT]
 
 
 def _with_repeats(split: Split, gate: Mapping[str, float], told: str) -> Split:

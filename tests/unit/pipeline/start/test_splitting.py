@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from split_tables import DAYS, NOISE, ROWS, split_table
+from split_tables import DAYS, LABEL, NOISE, ROWS, split_table
 
 from slipway.pipeline.start import splitting
 from slipway.pipeline.start.deciding import Role
@@ -25,6 +25,24 @@ def test_rows_of_a_coarse_table_are_split_by_their_place_and_may_repeat():
         "read"
     )
     assert split == Split({"row": True}, told, {"max_duplicate_share": 1.0}, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("times", "other", "is_told"),
+    [(2, {}, True), (2, {"order_no": np.arange(ROWS) + 5}, True), (1.05, {}, False), (30, {}, True)],
+)
+def test_rows_that_somebody_doubled_are_told_of(times, other, is_told):
+    rows = (np.arange(ROWS) / times).astype(int)
+    plan, split = split_table(label=LABEL[rows], x=NOISE[rows], **other)
+    assert split.by
+    assert any("If a join or an export doubled them" in note for note in plan.notes) is is_told
+
+
+def test_rows_of_a_coarse_table_repeat_by_chance():
+    table = {"age": [row % 5 for row in range(ROWS)], "pay": [row % 9 for row in range(ROWS)]}
+    plan, split = split_table(**table, job=[row % 2 for row in range(ROWS)])
+    assert split.by == {"row": True}
+    assert not any("doubled" in note for note in plan.notes)
 
 
 def test_rows_that_repeat_may_do_so_by_a_tenth_more():
