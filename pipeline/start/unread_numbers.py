@@ -36,8 +36,13 @@ _PAIR = re.compile(
     rf"[(\[]?\s*(?:{_WITH_POINT}{_DEGREES}(?:\s*[,;/]\s*|\s+){_WITH_POINT}{_DEGREES}"
     rf"|{_ANY}{_DEGREES}(?:\s*[;/]|,(?=\s))\s*{_ANY}{_DEGREES})\s*[)\]]?"
 )
-# $1.2M, €350, 5 £: one notation of them all would be read as numbers.
-_MONEY = re.compile(r"[-+(]?\s?[$€£¥]\s?\d.*|[-+(]?\d[^$€£¥]*[$€£¥]\)?")
+CURRENCY = (
+    r"(?:(?:\b(?:US|HK|NZ|[ACRS]))?\$|[€£¥₹₩₽]|\b(?:Rs|kr)\b\.?|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD"
+    r"|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|TRY|SGD|HKD|KRW)\b)"
+)
+"""The pattern of a currency beside a number."""
+# $1.2M, €350, CHF 20, 5 £: one notation of them all would be read as numbers.
+_MONEY = re.compile(rf"[-+(]?\s?{CURRENCY}\s?\d.*|[-+(]?\d[^$€£¥]*{CURRENCY}\)?")
 _SHOWN = 3
 
 

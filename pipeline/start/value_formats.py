@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from slipway.components.ingest.notations import plain_dates, written_numbers
 from slipway.components.ingest.options import NumberFormat
-from slipway.pipeline.start.unread_numbers import with_unit
+from slipway.pipeline.start.unread_numbers import CURRENCY, with_unit
 
 MISSING_WORDS = frozenset(
     [
@@ -32,7 +32,7 @@ MISSING_WORDS = frozenset(
 # null bhp, NaN %: programs write a unit behind whatever there is.
 _WORD_WITH_UNIT = r"^(?:na|n/a|nan|nil|none|null)(?: ?%| [^\s\d]{1,12})$"
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
-_UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
+_UNIT = re.compile(rf"%|{CURRENCY}")
 _THOUSANDS_BY_POINT = (",", ".")
 # An ID or a code; so many digits after the decimal sign are a fraction of full precision.
 _NO_NUMBER = r"^[-(]?0[0-9]|(?:^|[^0-9.,])[0-9]{16}"

@@ -88,6 +88,20 @@ def test_two_numbers_in_each_text_are_told_from_one(texts, are_pairs):
     assert _what(*texts) == expected
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["€12.30", "$45", "CHF 12", "¥1,200"],
+        ["12.30 EUR", "45 USD", "12 CHF", "1200 JPY"],
+        ["EUR 12.30", "USD 45"],
+        ["R$ 12,30", "US$3"],
+    ],
+)
+def test_currencies_are_known_by_their_codes_too(texts):
+    assert _what(*texts).startswith("amounts in several currencies or notations")
+    assert _what("BMW 320", *texts) == ""
+
+
 def test_amounts_in_several_currencies_or_notations_are_named():
     found = unread_numbers(["$1.2M", "€350", "5 £"], ())
     assert found.what == "amounts in several currencies or notations, such as '$1.2M' and '€350'"
