@@ -129,6 +129,9 @@ def test_only_the_notations_of_columns_that_a_run_reads_are_written_down(root):
     _begin(root)
     data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
     assert (set(data.numbers), set(data.dates)) == ({"paid"}, {"left"})
+    readme = (root / "workloads/customers/README.md").read_text(encoding="utf-8")
+    assert "Requests to a served model hold them as YYYY-MM-DD, or YYYY-MM-DD HH:MM:SS: left." in readme
+    assert "but plain ones, such as 1234.5: paid." in readme
 
 
 def test_the_notation_of_the_column_that_decides_the_split_is_written_down(root):
