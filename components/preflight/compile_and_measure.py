@@ -157,7 +157,6 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
     from slipway.components.trainer.compile_options import accumulate
     from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
-    from slipway.components.trainer.learning_rate import inner_optimizer
     from slipway.components.trainer.loss_labels import require_equal_shapes
     from slipway.components.trainer.trace_error import LEAK, explain
     from slipway.components.trainer.user_model import build_model, require_outputs
@@ -220,7 +219,7 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
         return refused(f"{line}: {words}" if line else words, cause="other", remedy=NO_OPTIMIZER)
     if question.accumulate_steps > 1:
         try:
-            accumulate(inner_optimizer(model), question.accumulate_steps)
+            accumulate(model, question.accumulate_steps)
         except ComponentError as error:
             return refused(error.message, cause="other", remedy=error.hint)
     try:

@@ -20,8 +20,7 @@ from slipway.components.counted_words import first_of
 from slipway.components.preflight.definitions import Definitions
 from slipway.components.preflight.question_and_answer import Question, Trait
 from slipway.components.preflight.shapes import Calls
-from slipway.components.trainer.compile_options import unsynchronized
-from slipway.components.trainer.learning_rate import inner_optimizer
+from slipway.components.trainer.compile_options import accumulated_steps, unsynchronized
 from slipway.components.trainer.trace_error import layer_and_line
 
 DEFERRED_BYTES = 2**20
@@ -149,8 +148,7 @@ def traits_of(
         yield Trait(kind="run_eagerly", where=lines.of_compile(model))
     if not model.trainable_variables and model.variables:
         yield Trait(kind="frozen", where=lines.of_compile(model))
-    steps = inner_optimizer(model).gradient_accumulation_steps or 1
-    if steps > 1:
+    if (steps := accumulated_steps(model)) > 1:
         yield Trait(kind="accumulates", where=lines.of_compile(model), detail=str(steps))
     if apart := unsynchronized(model):
         named = [f"{each.name} ({line})" if (line := lines.of(each)) else each.name for each in apart]

@@ -8,7 +8,7 @@ import keras
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.device_rules import require_one_step_of_torch, require_plain_steps
 from slipway.components.trainer.devices.devices import Devices
-from slipway.components.trainer.learning_rate import inner_optimizer
+from slipway.components.trainer.learning_rate import optimizers_of, optimizers_to_set
 from slipway.components.trainer.settings.step import StepSettings
 from slipway.components.trainer.steps_per_execution import choose_steps_per_execution
 
@@ -51,12 +51,12 @@ def set_step(
         require_plain_steps(
             step,
             kind=devices.kind,
-            accumulated=inner_optimizer(model).gradient_accumulation_steps or 1,
+            accumulated=accumulated_steps(model),
         )
     require_one_step_of_torch(step, backend=devices.backend)
     model.jit_compile = _uses_xla(step, devices, model)
     if step.accumulate_steps > 1:
-        accumulate(inner_optimizer(model), step.accumulate_steps)
+        accumulate(model, step.accumulate_steps)
     if step.steps_per_execution is not None:
         model.steps_per_execution = step.steps_per_execution
     elif devices.strategy is not None or devices.backend == "torch":
@@ -98,15 +98,26 @@ def estimate_step_s(model: Any, devices: Devices, *, batch_size: int, longest: i
     return flops / _FLOPS_PER_SECOND[devices.kind]
 
 
-def accumulate(optimizer: Any, steps: int) -> None:
-    """Have an optimizer average the gradients of several steps into one update.
+def accumulated_steps(model: Any) -> int:
+    """Return the most steps whose gradients an optimizer of a compiled model averages into one update."""
+    return max((each.gradient_accumulation_steps or 1 for each in optimizers_of(model)), default=1)
+
+
+def accumulate(model: Any, steps: int) -> None:
+    """Have the optimizers of a compiled model average the gradients of several steps into one update.
 
     Args:
         steps: > 1.
 
     Raises:
-        ComponentError: the optimizer has its variables already, without any to add up gradients in.
+        ComponentError: an optimizer has its variables already, without any to add up gradients in; or see
+            `optimizers_to_set`.
     """
+    for optimizer in optimizers_to_set(model, "train.accumulate_steps"):
+        _accumulate(optimizer, steps)
+
+
+def _accumulate(optimizer: Any, steps: int) -> None:
     if optimizer.built and optimizer.gradient_accumulation_steps != steps:
         raise ComponentError(
             f"train.accumulate_steps is {steps}, but build_model returns a model whose optimizer has its "

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 
 
@@ -17,22 +18,25 @@ def scale_learning_rate(
         settings: how to scale, and how long to warm up.
         batch_size: examples per update.
         accumulate_steps: steps per update, >= 1.
+
+    Raises:
+        ComponentError: see `optimizers_to_set`.
     """
     factor = settings.factor(batch_size)
     if factor == 1.0 and not settings.warmup_steps:
         return factor
-    optimizer = inner_optimizer(model)
-    rate = schedule = scheduled_rate(model)
-    if schedule is None:
-        rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-    if settings.warmup_steps or schedule is not None:
-        # Keras counts steps in its calls of a schedule, including those that only accumulate gradients.
-        steps = settings.warmup_steps * accumulate_steps
-        # a model that was loaded with its optimizer has counted some already
-        first = int(keras.ops.convert_to_numpy(optimizer.iterations))
-        optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps, first_step=first)
-    else:
-        optimizer.learning_rate = rate * factor
+    for optimizer in optimizers_to_set(model, "train.learning_rate"):
+        rate = schedule = _schedule_of(optimizer)
+        if schedule is None:
+            rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
+        if settings.warmup_steps or schedule is not None:
+            # Keras counts steps in its calls of a schedule, including those that only accumulate gradients.
+            steps = settings.warmup_steps * accumulate_steps
+            # a model that was loaded with its optimizer has counted some already
+            first = int(keras.ops.convert_to_numpy(optimizer.iterations))
+            optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps, first_step=first)
+        else:
+            optimizer.learning_rate = rate * factor
     return factor
 
 
@@ -74,12 +78,41 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
 
 
 def scheduled_rate(model: Any) -> Any:
-    """Return the schedule or function that gives a compiled model's learning rate; None if it is a number."""
+    """Return the schedule or function that gives a compiled model's learning rate; None if it is a number.
+
+    Of several optimizers it is the first one's that has one.
+    """
+    return next(filter(None, map(_schedule_of, optimizers_of(model))), None)
+
+
+def _schedule_of(optimizer: Any) -> Any:
     # The public property returns only its current value.
-    rate = inner_optimizer(model)._learning_rate
+    rate = optimizer._learning_rate
     return None if isinstance(rate, keras.Variable) or not callable(rate) else rate
 
 
-def inner_optimizer(model: Any) -> Any:
-    """Return the optimizer that updates the weights: a LossScaleOptimizer wraps it."""
-    return getattr(model.optimizer, "inner_optimizer", model.optimizer)
+def optimizers_of(model: Any) -> list[Any]:
+    """Return the optimizers that update the weights: one, which may be wrapped, or several.
+
+    A MultiOptimizer that asks a function for them has none until it is built.
+    """
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    return list(getattr(optimizer, "optimizers", [optimizer]))
+
+
+def optimizers_to_set(model: Any, key: str) -> list[Any]:
+    """Return the optimizers that a setting is for.
+
+    Args:
+        model: compiled, not yet trained here.
+        key: of the setting, for the message.
+
+    Raises:
+        ComponentError: they are not known yet.
+    """
+    if found := optimizers_of(model):
+        return found
+    raise ComponentError(
+        f"{key} is for each optimizer of the model, but its MultiOptimizer asks a function for them",
+        hint="give it a keras.optimizers.OptimizerMap; or set the like in each of them, and not here",
+    )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Arrays
-from slipway.components.trainer.learning_rate import inner_optimizer, scheduled_rate
+from slipway.components.trainer.learning_rate import optimizers_of, scheduled_rate
 
 
 def snapshot(model: Any) -> Arrays:
@@ -32,9 +32,11 @@ def restore(model: Any, arrays: Arrays) -> None:
         ComponentError: the arrays belong to another model.
     """
     build_optimizer(model)
-    if len(arrays) == len(_variables(model)) - 1 and scheduled_rate(model) is None:
+    optimizers = optimizers_of(model)
+    if len(arrays) == len(_variables(model)) - len(optimizers) and scheduled_rate(model) is None:
         # Saved with a schedule that a callback had put in the rate's place, as one that counts all steps.
-        inner_optimizer(model).learning_rate = _ToBeSetAgain()
+        for each in optimizers:
+            each.learning_rate = _ToBeSetAgain()
     _assign(_variables(model), arrays)
 
 
@@ -79,7 +81,7 @@ def build_optimizer(model: Any) -> None:
 
 def averages_weights(model: Any) -> bool:
     """Return True if the end of Keras' fit replaces the weights by their moving averages."""
-    return bool(getattr(inner_optimizer(model), "use_ema", False))
+    return any(getattr(each, "use_ema", False) for each in optimizers_of(model))
 
 
 def build_metrics(model: Any, batch: tuple[Any, ...]) -> None:

@@ -54,6 +54,45 @@ def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
         np.testing.assert_allclose(one, four, atol=1e-6)
 
 
+def of_two(last):
+    """An optimizer of the last layer, and another of the first."""
+    import keras
+
+    return keras.optimizers.MultiOptimizer(
+        keras.optimizers.OptimizerMap(keras.optimizers.SGD(0.1), {f"{last}/.*": keras.optimizers.SGD(0.01)})
+    )
+
+
+def test_each_of_several_optimizers_accumulates(model):
+    import keras
+
+    from slipway.components.trainer.compile_options import accumulated_steps, set_step
+
+    random = np.random.default_rng(2)
+    x = random.normal(size=(96, 4)).astype("float32")
+    y = x.sum(axis=1, keepdims=True)
+    model.compile(of_two(model.layers[-1].name), "mse")
+    other = keras.models.clone_model(model)
+    other.set_weights(model.get_weights())
+    other.compile(of_two(model.layers[-1].name), "mse")
+    model.fit(x, y, batch_size=48, shuffle=False, verbose=0)
+    set_step(other, StepSettings(accumulate_steps=4), CPU, batch_size=12, steps_per_epoch=8, limit=None)
+    other.fit(x, y, batch_size=12, shuffle=False, verbose=0)
+    assert accumulated_steps(other) == 4
+    for one, four in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_allclose(one, four, atol=1e-6)
+
+
+def test_optimizers_that_nobody_knows_yet_are_not_taken_to_accumulate(model):
+    import keras
+
+    from slipway.components.trainer.compile_options import set_step
+
+    model.compile(keras.optimizers.MultiOptimizer(lambda _: keras.optimizers.SGD(0.1)), "mse")
+    with pytest.raises(ComponentError, match=r"^train\.accumulate_steps is for each .* asks a function"):
+        set_step(model, StepSettings(accumulate_steps=4), CPU, batch_size=8, steps_per_epoch=8, limit=None)
+
+
 def test_steps_per_execution_are_chosen_and_kept_when_given(model):
     from slipway.components.trainer.compile_options import set_step
 

@@ -50,6 +50,23 @@ def test_learning_rate_warms_up_to_its_value(model):
     assert rates == pytest.approx([0.05, 0.1, 0.15, 0.2, 0.2, 0.2])
 
 
+@pytest.mark.parametrize(("warmup_steps", "rates"), [(0, [0.2, 0.02]), (4, [0.05, 0.005])])
+def test_each_of_several_optimizers_keeps_its_share_of_the_learning_rate(model, warmup_steps, rates):
+    import keras
+
+    from slipway.components.trainer.learning_rate import scale_learning_rate
+
+    last = f"{model.layers[-1].name}/.*"
+    each = keras.optimizers.OptimizerMap(keras.optimizers.SGD(0.1), {last: keras.optimizers.SGD(0.01)})
+    model.compile(keras.optimizers.MultiOptimizer(each), "mse")
+    settings = LearningRateSettings(scale="linear", base_batch_size=8, warmup_steps=warmup_steps)
+    scale_learning_rate(model, settings, batch_size=16)
+    found = [float(each.default_optimizer.learning_rate), float(each[last].learning_rate)]
+    assert found == pytest.approx(rates)
+    x = np.zeros((2, 4), "float32")
+    model.train_on_batch(x, x[:, :1])
+
+
 def test_model_that_has_taken_steps_before_warms_up(model):
     from slipway.components.trainer.learning_rate import scale_learning_rate
 

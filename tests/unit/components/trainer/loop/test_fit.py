@@ -75,7 +75,13 @@ def scaled():
     return keras.optimizers.LossScaleOptimizer(sgd())
 
 
-@pytest.mark.parametrize("optimizer", [sgd, scaled])
+def several():
+    import keras
+
+    return keras.optimizers.MultiOptimizer(keras.optimizers.OptimizerMap(sgd()))
+
+
+@pytest.mark.parametrize("optimizer", [sgd, scaled, several])
 @pytest.mark.parametrize("hosts", [Hosts(), Hosts(index=1, count=2)], ids=["alone", "second of two hosts"])
 def test_weights_are_averaged_at_the_end_only(tmp_path, optimizer, hosts):
     undisturbed = fitted(tmp_path, optimizer, Hosts())
@@ -85,7 +91,7 @@ def test_weights_are_averaged_at_the_end_only(tmp_path, optimizer, hosts):
     np.testing.assert_array_equal(fitted(tmp_path, optimizer, hosts), undisturbed)
 
 
-@pytest.mark.parametrize("optimizer", [sgd, scaled])
+@pytest.mark.parametrize("optimizer", [sgd, scaled, several])
 def test_best_epoch_s_weights_are_averaged_as_those_of_a_last_one(tmp_path, optimizer):
     """The loss of the third epoch is worse than that of the second."""
     (tmp_path / "last").mkdir()
