@@ -138,8 +138,8 @@ def build_model(
             hint="call model.compile(...) before return",
         )
     _require_known_inputs(model, features, dotted_path)
-    _build(model, features, dotted_path)
     take_inputs_by_name(model)
+    _build(model, features, dotted_path)
     return model
 
 
@@ -266,18 +266,22 @@ def _require_known_inputs(model: Any, features: Mapping[str, Feature], dotted_pa
 
 
 def take_inputs_by_name(model: Any) -> None:
-    """Make a functional model pick its inputs, by name, out of a mapping of all features.
+    """Make a functional model, and those within a model, pick their inputs by name out of a mapping of more.
 
     Keras pairs a mapping of more than the inputs with them by position, in alphabetical order of its keys:
-    a model that leaves a feature out would be trained on other features than it names.
+    a model that leaves a feature out, as each tower of two does, would be trained on other features than it
+    names.
 
     Args:
         model: any `keras.Model`; one without a mapping of inputs stays as it is: of a list, Keras itself
             picks the inputs by name.
     """
-    inputs = getattr(model, "_inputs_struct", None)
-    if not isinstance(inputs, Mapping):
-        return
+    for each in model._flatten_layers():
+        if isinstance(getattr(each, "_inputs_struct", None), Mapping):
+            _take_by_name(each, each._inputs_struct)
+
+
+def _take_by_name(model: Any, inputs: Mapping[str, object]) -> None:
     standardize = model._standardize_inputs
 
     def picked(given: Any) -> Any:

@@ -168,6 +168,20 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         "    __module__ = 'tf_keras.src.engine.functional'\n"
         "def legacy(features, hyperparameters):\n"
         "    return Functional()\n"
+        "def tower(name, other):\n"
+        "    inputs = {each: keras.Input((1,), name=each) for each in (name, other)}\n"
+        "    return keras.Model(inputs, 10 * inputs[name] + inputs[other])\n"
+        "class Towers(keras.Model):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.towers = [tower('z', 'b'), tower('c', 'z')]\n"
+        "    def call(self, inputs):\n"
+        "        return sum(each(inputs) for each in self.towers)\n"
+        "def towers(features, hyperparameters):\n"
+        "    return compiled(Towers())\n"
+        "def joined(features, hyperparameters):\n"
+        "    inputs = {name: keras.Input((1,), name=name) for name in 'abcz'}\n"
+        "    return compiled(keras.Model(inputs, tower('z', 'b')(inputs) + tower('c', 'z')(inputs)))\n"
         "def unnamed(features, hyperparameters):\n"
         "    return compiled(keras.Sequential([keras.Input((1,), name='other'), keras.layers.Dense(1)]))\n"
     )
@@ -180,6 +194,9 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         assert set(model.predict(rows, verbose=0).ravel()) == {24}
         assert model.evaluate(rows, np.full((8, 1), 24), verbose=0) == 0
         assert float(model({"b": rows["b"], "z": rows["z"]})[0, 0]) == 24
+    for name in ("towers", "joined"):
+        model = build_model(f"some_features.{name}", features, {})
+        assert set(model.predict(rows, verbose=0).ravel()) == {42 + 34}
     for name, words in (("unknown", "takes y, which"), ("unnamed", "takes other, which")):
         with pytest.raises(ComponentError, match=f"{words} is not a feature; there are: a, b, c, z"):
             build_model(f"some_features.{name}", features, {})
