@@ -21,6 +21,8 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, is_multi_label
 
 # Python's message about an argument that a function or class does not accept.
+_EXACT = {"bfloat16": 2**8, "float16": 2**11}
+"""The whole numbers up to which types of 16 bits have them all."""
 _TWICE = re.compile(r'The name "(?P<name>[^"]*)" is used \d+ times in the model')
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
 
@@ -256,13 +258,32 @@ def _require_known_inputs(model: Any, features: Mapping[str, Feature], dotted_pa
     if inputs is None or not called.__module__.startswith("keras."):
         return  # a call of the user's own takes what it wants
     is_by_key = isinstance(inputs, Mapping)
-    names = list(inputs) if is_by_key else [each.name for each in keras.tree.flatten(inputs)]
-    if foreign := [name for name in names if name not in features]:
+    named = inputs if is_by_key else {each.name: each for each in keras.tree.flatten(inputs)}
+    if foreign := [name for name in named if name not in features]:
         raise ComponentError(
             f"the model takes {', '.join(foreign)}, which is not a feature; there are: {', '.join(features)}",
             hint=f"let {dotted_path} make keras.Input(shape, name=FEATURE, dtype=...) for each feature that "
             "it takes",
         )
+    for name, tensor in named.items():
+        _require_exact_codes(name, tensor, features[name], dotted_path)
+
+
+def _require_exact_codes(name: str, tensor: Any, feature: Feature, dotted_path: str) -> None:
+    """Reject codes that reach a layer as floats, if it rounds them to 16 bits, by its policy."""
+    if "float" not in tensor.dtype:
+        return
+    for node in tensor._keras_history.operation._outbound_nodes:
+        layer = node.operation
+        casts = getattr(layer, "autocast", False) and getattr(layer, "_convert_input_args", False)
+        exact = _EXACT.get(layer.compute_dtype) if casts else None
+        if exact is not None and (feature.categories or 0) > exact:
+            raise ComponentError(
+                f"the model of {with_line(dotted_path)} takes {name}, {feature.categories:,} codes, as "
+                f"{tensor.dtype}, which the layer {layer.name!r} rounds to {layer.compute_dtype}: several of "
+                f"those above {exact:,} become one",
+                hint=f"give keras.Input of {name} dtype=features[{name!r}].model_dtype",
+            )
 
 
 def take_inputs_by_name(model: Any) -> None:

@@ -204,6 +204,43 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         build_model("some_features.legacy", features, {})
 
 
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_codes_that_16_bits_do_not_tell_apart_are_refused(tmp_path, monkeypatch):
+    import keras
+
+    (tmp_path / "coded_model.py").write_text(
+        "import keras\n"
+        "def made(inputs, codes):\n"
+        "    model = keras.Model(inputs, keras.layers.Flatten()(keras.layers.Embedding(300, 2)(codes)))\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+        "def rounded(features, hyperparameters):\n"
+        "    shop = keras.Input((1,), name='shop')\n"
+        "    return made({'shop': shop}, keras.layers.Flatten()(shop))\n"
+        "def whole(features, hyperparameters):\n"
+        "    shop = keras.Input((1,), name='shop', dtype=features['shop'].model_dtype)\n"
+        "    return made({'shop': shop}, keras.layers.Flatten()(shop))\n"
+        "def looked_up(features, hyperparameters):\n"
+        "    shop = keras.Input((1,), name='shop')\n"
+        "    return made([shop], shop)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    shops = {n: {"shop": Feature(name="shop", dtype="int64", categories=n)} for n in (256, 300)}
+    build_model("coded_model.rounded", shops[300], {})
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        build_model("coded_model.rounded", shops[256], {})
+        for name in ("whole", "looked_up"):
+            model = build_model(f"coded_model.{name}", shops[300], {})
+            one, other = model.predict({"shop": np.array([[298], [299]])}, verbose=0)
+            assert (one != other).any()
+        with pytest.raises(ComponentError, match="takes shop, 300 codes, as float32, which the layer"):
+            build_model("coded_model.rounded", shops[300], {})
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
 def test_error_is_reported_by_the_users_file_and_line(broken):
     from broken_workload.model import build_model
 
