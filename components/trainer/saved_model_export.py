@@ -170,7 +170,8 @@ class ServedModel(tf.Module):  # type: ignore[misc]
                 "that are not_in_environment SERVING in the schema",
             )
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
-        return named_answers(tf.autograph.to_graph(_asked)(self.model, inputs), self._label)
+        answers = named_answers(tf.autograph.to_graph(_asked)(self.model, inputs), self._label)
+        return {name: _readable(each) for name, each in answers.items()}
 
     def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         """Return the transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
@@ -215,6 +216,11 @@ def _states(model: Any) -> list[Any]:
 
 def _identities(variables: Iterable[Any]) -> set[int]:
     return {id(each) for each in variables}
+
+
+def _readable(answer: tf.Tensor) -> tf.Tensor:
+    """Return an answer in a type that all readers know: a model's own policy may make it one of 16 bits."""
+    return tf.cast(answer, tf.float32) if answer.dtype in (tf.bfloat16, tf.float16) else answer
 
 
 def _asked(model: Any, inputs: Mapping[str, tf.Tensor]) -> Any:

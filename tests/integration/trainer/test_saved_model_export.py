@@ -49,6 +49,11 @@ def main(arguments):
             told[name] = sorted(served._signatures["serving_default"].structured_outputs)
         except TypeError as error:
             told[name] = str(error)
+    types = {"a": tf.bfloat16, "b": tf.int32}
+    half = lambda inputs, training: {name: tf.cast(inputs["x"], each) for name, each in types.items()}
+    served = ServedModel(model=half, transform=Transform(), features={"x": feature}, serving_columns=["x"])
+    outputs = served._signatures["serve_raw"].structured_outputs
+    told["half"] = {name: each.dtype.name for name, each in outputs.items()}
     together = lambda inputs, training: tf.concat([inputs["x"], -inputs["x"]], 1)
     served = ServedModel(
         model=together, transform=Transform(), features={"x": feature}, serving_columns=["x"],
@@ -167,6 +172,7 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
     assert found.pop("owned") == ""
     assert found.pop("noisy").startswith("the model draws random numbers while it answers (noise), so no two")
     assert found.pop("normalised") == [[0.0], [2.0]], "the mean and variance are those of the loaded weights"
+    assert found.pop("half") == {"a": "float32", "b": "int32"}, "no reader of answers knows bfloat16"
     assert found.pop("gap") == [["nan", "5.0"], ["7.0", "-1.0"]], "as in training; padding is at the end"
     assert found.pop("dropout") == 1, "a model is asked with training=False, whatever a layer was called with"
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}
