@@ -288,8 +288,11 @@ def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
             f"train.exports: keras_int8 cannot be written: the model cannot be copied: {_first_line(error)}",
             hint="leave keras_int8 out of train.exports, or give the model class get_config and from_config",
         ) from error
-    model.set_weights(plain.get_weights())
     take_inputs_by_name(model)
+    with tempfile.TemporaryDirectory(prefix="copied-") as folder:
+        # Not `set_weights`, after which a Normalization computes with what it was built with.
+        plain.save_weights(copied := Path(folder, "copied.weights.h5"))
+        model.load_weights(copied)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about layers that are not quantized
         model.quantize("int8")

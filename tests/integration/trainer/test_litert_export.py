@@ -300,6 +300,23 @@ def test_single_answer_may_stand_in_a_list_or_a_mapping(form, tmp_path):
     assert told["exports"][0]["change"] == pytest.approx({"loss": 0, "mae": 0}, abs=1e-6)
 
 
+def test_int8_form_normalises_by_the_mean_and_variance_that_were_learned(tmp_path):
+    import keras
+
+    from slipway.components.trainer.litert_export import Trained, write_exports
+
+    size = keras.Input((1,), name="size")
+    scaled = keras.layers.Normalization()
+    scaled.adapt(np.array([[100.0], [300.0]]))
+    model = keras.Model({"size": size}, scaled(size))
+    model.compile(loss="mse")
+    rows, labels = {"size": np.array([[100.0], [300.0]], "float32")}, np.array([[-1.0], [1.0]], "float32")
+    features = {"size": Feature(name="size", dtype="float32")}
+    some = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    [found] = write_exports(some, ["keras_int8"], str(tmp_path))["exports"]
+    assert found["change"] == pytest.approx({"loss": 0}, abs=1e-5)
+
+
 def test_model_whose_own_step_computes_the_loss_is_measured_by_its_metrics(tmp_path):
     import keras
 
