@@ -25,6 +25,7 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, columns_of, is_multi_label
 from slipway.components.trainer.lists import until_last
 from slipway.components.trainer.pixels import model_input
+from slipway.components.trainer.same_answers import ROWS, sample_answers
 
 EMPTY_INTEGER = -(2**63)
 """Marks an empty cell in an integer column of `serve_raw`: the lowest int64."""
@@ -71,7 +72,10 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._lists = frozenset(list_columns)
         self._traced = traced_names(self._serving_spec)
         self._signatures = self._trace()
-        _require_same_answers(model, self._signatures[SERVE_RAW].variables)
+        used = _identities(self._signatures[SERVE_RAW].variables)
+        # TensorFlow saves the state of a generator only if it is an attribute.
+        self._random_states = [each for each in _states(model) if id(each) in used]
+        _require_same_answers(model, self._random_states, features)
 
     def save(self, folder: str) -> None:
         """Write the SavedModel into `folder`, with the current weights of `model`.
@@ -100,7 +104,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
             tf.saved_model.save(self, folder, signatures=self._signatures)
         except KeyError:
             # Keras adds a signature of its own, in which a layer that was called with training=True draws
-            # random numbers; TensorFlow saves the generator's state only if it is an attribute.
+            # random numbers.
             self._random_states = _states(self.model)
             if not self._random_states:
                 raise
@@ -181,14 +185,15 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         }
 
 
-def _require_same_answers(model: Any, used: Sequence[Any]) -> None:
+def _require_same_answers(model: Any, states: Sequence[Any], features: Mapping[str, Feature]) -> None:
     """Reject a model with random answers, which no check of what is served could compare with others.
 
     Args:
-        used: the variables that answers are computed with.
+        states: of generators that are asked for numbers while it answers.
     """
-    drawn = _identities(_states(model)) & _identities(used)
-    if not drawn:
+    drawn = _identities(states)
+    # Keras' recurrent layers draw the masks of their dropout in each call, and use them in training alone.
+    if not drawn or sample_answers(model, features, batch_size=ROWS):
         return
     layers = [each for each in model.layers if drawn & _identities(v.value for v in each.variables)]
     names = ", ".join(each.name for each in layers or [model])

@@ -110,6 +110,16 @@ def main(arguments):
         noisy(Noise(name="noise"))
     except ComponentError as error:
         told["noisy"] = error.message
+    steps = keras.Input((1,), name="x")
+    last = keras.layers.LSTM(3, dropout=0.2)(keras.layers.Reshape((1, 1))(steps))
+    recurrent = keras.Model({"x": steps}, keras.layers.Dense(1)(last))
+    served = ServedModel(
+        model=recurrent, transform=Transform(), features={"x": feature}, serving_columns=["x"]
+    )
+    served.save(f"{arguments[0]}-recurrent")
+    ask = tf.saved_model.load(f"{arguments[0]}-recurrent").signatures["serve_raw"]
+    differ = [abs(ask(x=tf.ones([9, 1]))["outputs"] - recurrent({"x": tf.ones([9, 1])})) for _ in range(3)]
+    told["recurrent"] = float(max(tf.reduce_max(each) for each in differ)) < 1e-6
     served = noisy(keras.layers.Dropout(0.5), training=True)
     served.save(f"{arguments[0]}-dropout")
     ask = tf.saved_model.load(f"{arguments[0]}-dropout").signatures["serve_raw"]
@@ -172,6 +182,7 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
     assert found.pop("owned") == ""
     assert found.pop("noisy").startswith("the model draws random numbers while it answers (noise), so no two")
     assert found.pop("normalised") == [[0.0], [2.0]], "the mean and variance are those of the loaded weights"
+    assert found.pop("recurrent"), "an LSTM draws the masks of its dropout, and uses them in training alone"
     assert found.pop("half") == {"a": "float32", "b": "int32"}, "no reader of answers knows bfloat16"
     assert found.pop("gap") == [["nan", "5.0"], ["7.0", "-1.0"]], "as in training; padding is at the end"
     assert found.pop("dropout") == 1, "a model is asked with training=False, whatever a layer was called with"
