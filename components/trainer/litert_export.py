@@ -194,7 +194,10 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
 
     function = tf.function(answer).get_concrete_function(specs)
     # Freeze weights into constants: the calibration of int8 cannot read variables.
-    frozen = convert_variables_to_constants_v2(function)
+    try:
+        frozen = convert_variables_to_constants_v2(function)
+    except ValueError as error:  # a variable is set, as by a recurrent layer that draws its dropout
+        raise _not_converted("it sets a variable while it answers") from error
     names = [tensor.name.partition(":")[0] for tensor in frozen.inputs]
 
     def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -217,12 +220,16 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
         try:
             content: bytes = converter.convert()
         except Exception as error:  # the converter raises whatever its compiler raises
-            raise ComponentError(
-                f"the model does not convert to LiteRT: {_why_not(str(error))}",
-                hint="leave LiteRT's forms out of train.exports, or replace the layer",
-            ) from error
+            raise _not_converted(_why_not(str(error))) from error
     content = _with_names(content, {each: key for key, each in traced.items() if each != key})
     return name, content, _litert_predict(name, content)
+
+
+def _not_converted(why: str) -> ComponentError:
+    return ComponentError(
+        f"the model does not convert to LiteRT: {why}",
+        hint="leave LiteRT's forms out of train.exports, or replace the layer",
+    )
 
 
 def _with_names(content: bytes, names: Mapping[str, str]) -> bytes:

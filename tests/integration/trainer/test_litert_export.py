@@ -300,6 +300,20 @@ def test_single_answer_may_stand_in_a_list_or_a_mapping(form, tmp_path):
     assert told["exports"][0]["change"] == pytest.approx({"loss": 0, "mae": 0}, abs=1e-6)
 
 
+def test_recurrent_layer_that_draws_its_dropout_is_refused_in_words_before_it_is_trained():
+    import keras
+
+    from slipway.components.trainer.litert_export import require_convertible
+
+    steps = keras.Input((4,), name="steps")
+    last = keras.layers.LSTM(2, dropout=0.1)(keras.layers.Reshape((4, 1))(steps))
+    model = keras.Model({"steps": steps}, keras.layers.Dense(1)(last))
+    model.compile(loss="mse")
+    features = {"steps": Feature(name="steps", dtype="float32", shape=(4,))}
+    with pytest.raises(ComponentError, match="does not convert to LiteRT: it sets a variable while it ans"):
+        require_convertible(model, features, ["litert"])
+
+
 def test_int8_form_normalises_by_the_mean_and_variance_that_were_learned(tmp_path):
     import keras
 
