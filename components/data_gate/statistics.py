@@ -121,6 +121,10 @@ class SplitStatistics:
     features: Mapping[str, FeatureStatistics]
     sampled: int | None = None
 
+    def holds_dates(self, name: str) -> bool:
+        """Return True if all texts of a feature are ISO dates, at most one a row."""
+        return name in self.features and self.features[name].holds_dates
+
 
 NO_TEXT = ""
 """What an empty cell of a text is in a request, so that the log of requests may have no value for it."""

@@ -87,6 +87,7 @@ class DataGateVerdict:
         reference_name: a description of the data compared with; empty if there was none.
         label_score: how well the columns explain the label; None if that cannot be computed.
         accepted: the user's reason for passing the data despite findings; empty if there is no override.
+        dates: the columns of which all texts are ISO dates, in each split.
     """
 
     findings: tuple[Finding, ...]
@@ -95,6 +96,7 @@ class DataGateVerdict:
     reference_name: str = ""
     label_score: LabelScore | None = None
     accepted: str = ""
+    dates: tuple[str, ...] = ()
 
     @property
     def stopping(self) -> tuple[Finding, ...]:
@@ -137,6 +139,7 @@ class DataGateVerdict:
             "reference": self.reference_name,
             "rows": self.rows,
             "features": self.features,
+            "dates": list(self.dates),
             "findings": [finding.to_json() for finding in self.findings],
             "lines": self.lines(),
         }
@@ -154,7 +157,9 @@ def judge(evidence: Evidence, *, accepted: str = "") -> DataGateVerdict:
         _find(evidence, scores, explained),
         key=lambda finding: (not finding.stops, _ORDER.index(finding.rule)),
     )
-    names = {name for split in evidence.statistics.values() for name in split.features}
+    splits = evidence.statistics.values()
+    names = {name for split in splits for name in split.features}
+    dates = {name for name in names if all(split.holds_dates(name) for split in splits)}
     return DataGateVerdict(
         findings=tuple(found),
         rows=total_rows(evidence.statistics),
@@ -162,6 +167,7 @@ def judge(evidence: Evidence, *, accepted: str = "") -> DataGateVerdict:
         reference_name=evidence.reference_name if evidence.reference else "",
         label_score=explained,
         accepted=accepted,
+        dates=tuple(sorted(dates)),
     )
 
 

@@ -79,11 +79,13 @@ class SchemaProvenance(TypedDict, total=False):
         digest: SHA-256 of its file.
         columns: the type of each raw column, by name.
         needed: the columns that every row of a request must have.
+        dates: the columns of which all texts were ISO dates.
     """
 
     digest: str
     columns: dict[str, str]
     needed: list[str]
+    dates: list[str]
 
 
 class GateProvenance(TypedDict):

@@ -70,7 +70,7 @@ def collect_provenance(
             **data,
         },
         "data_gate": _data_gate(data_verdict),
-        "schema": dict(schema),
+        "schema": {**schema, **({"dates": dates} if (dates := _list(data_verdict.get("dates"))) else {})},
         "metrics": _numbers(verdict.get("metrics")),
         "baseline_metrics": _numbers(verdict.get("baseline_metrics")),
         "slices": _numbers_of_slices(verdict.get("slices")),

@@ -46,12 +46,14 @@ class Served:
     Attributes:
         classes: names of the classes that its answers refer to, see `classes_of`.
         needed: the columns that have a value in every row.
+        dates: the columns of which all texts were ISO dates in training.
     """
 
     version: int
     model: LoadedModel
     classes: Classes = field(default_factory=dict)
     needed: Collection[str] = ()
+    dates: Collection[str] = ()
 
 
 @dataclass
@@ -153,7 +155,7 @@ class LiveModel:
         with self._versions.fetched(version) as folder:
             # The manifest beside the model that was verified: the one in the base may be another by now.
             manifest = json.loads((folder / MANIFEST).read_bytes())
-            return Served(version, self._load(folder), classes_of(manifest), _needed(manifest))
+            return Served(version, self._load(folder), classes_of(manifest), *_columns(manifest))
 
     def _refuse(self, version: int, error: Exception) -> None:
         # The version may still be being copied, or the store may have been unavailable for a moment.
@@ -168,12 +170,15 @@ class LiveModel:
             self._tell(f"Not serving version {version}, will retry: {told}")
 
 
-def _needed(manifest: Mapping[str, object]) -> frozenset[str]:
+def _columns(manifest: Mapping[str, object]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return `needed` and `dates`, see `Served`."""
     schema = manifest.get("schema")
-    named = schema.get("needed") if isinstance(schema, Mapping) else None
-    return (
-        frozenset(name for name in named if isinstance(name, str)) if isinstance(named, list) else frozenset()
+    named = [schema.get(key) if isinstance(schema, Mapping) else None for key in ("needed", "dates")]
+    needed, dates = (
+        frozenset(name for name in each if isinstance(name, str)) if isinstance(each, list) else frozenset()
+        for each in named
     )
+    return needed, dates
 
 
 def _words(error: Exception) -> str:

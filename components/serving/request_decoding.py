@@ -7,7 +7,8 @@ https://www.tensorflow.org/tfx/serving/api_rest#predict_api
 import base64
 import binascii
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from slipway.components.image_sizes import (
     has_too_many_scans,
     is_webp_animation,
 )
+from slipway.components.iso_dates import ISO_DATE
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature, TensorInfo
 from slipway.components.serving.limits import (
     MAX_DIMENSIONS,
@@ -36,6 +38,8 @@ from slipway.components.serving.limits import (
 )
 
 Array = npt.NDArray[Any]
+
+_is_date = re.compile(ISO_DATE.encode()).match
 
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
 # As slipway.components.trainer.saved_model_export reads them.
@@ -53,12 +57,18 @@ class RequestError(Exception):
 
 
 def parse_request(
-    document: Any, signatures: Mapping[str, Signature], *, most_rows: int = MAX_ROWS
+    document: Any,
+    signatures: Mapping[str, Signature],
+    *,
+    most_rows: int = MAX_ROWS,
+    dates: Collection[str] = (),
 ) -> tuple[str, bool, dict[str, Array]]:
     """Parse a prediction request.
 
     Args:
         document: the body of the request, parsed.
+        dates: the raw columns of which all texts were ISO dates in training: the code that `new` writes would
+            take another text for a missing date.
 
     Returns:
         The signature's name, whether the request is row by row (`instances`), and an array for each input.
@@ -103,6 +113,8 @@ def parse_request(
     if len(set(lengths.values())) > 1:
         raise RequestError(f"The inputs differ in their number of rows: {lengths}.")
     check_images(arrays)
+    if name == SERVE_RAW:
+        _check_dates({each: array for each, array in arrays.items() if each in dates})
     return name, by_row, arrays
 
 
@@ -116,6 +128,16 @@ def _meant(
     if named & inputs.keys():
         return ""
     return next((name for name, each in signatures.items() if named & each.inputs.keys()), "")
+
+
+def _check_dates(arrays: Mapping[str, Array]) -> None:
+    for name, array in arrays.items():
+        texts = (cell for cell in array.flat if cell) if array.dtype == object else ()
+        if (other := next((text for text in texts if not _is_date(text)), None)) is not None:
+            raise RequestError(
+                f"Input {name!r} holds {_shown(other.decode(errors='replace'))}, and held dates only in "
+                "training: write YYYY-MM-DD, with HH:MM:SS behind if there is a time."
+            )
 
 
 def check_images(arrays: Mapping[str, Array]) -> None:

@@ -298,7 +298,9 @@ def _predicted(
     """Return the signature's name, the response, and the arrays of the model's inputs and outputs."""
     document = read_json(body)
     try:
-        name, by_row, arrays = parse_request(document, served.model.signatures, most_rows=most_rows)
+        name, by_row, arrays = parse_request(
+            document, served.model.signatures, most_rows=most_rows, dates=served.dates
+        )
         refuse_overflow(body, arrays)
         outputs = call_in_batches(served.model, name, arrays)
     except WrongInputError as error:

@@ -31,6 +31,11 @@ def needed_columns(manifest: Manifest | None) -> tuple[str, ...]:
     return tuple(manifest.provenance.get("schema", {}).get("needed", ())) if manifest else ()
 
 
+def date_columns(manifest: Manifest | None) -> tuple[str, ...]:
+    """Return the raw columns of which all texts were ISO dates in training, from the version's manifest."""
+    return tuple(manifest.provenance.get("schema", {}).get("dates", ())) if manifest else ()
+
+
 def taken_columns(manifest: Manifest | None) -> tuple[str, ...]:
     """Return the raw columns that the model takes, from the version's manifest; else the needed columns."""
     signatures = manifest.provenance.get("model", {}).get("signatures", {}) if manifest else {}

@@ -32,6 +32,7 @@ from slipway.components.saved_model.signatures import SERVING_DEFAULT
 from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.commands.model_columns import (
     columns_with_types,
+    date_columns,
     needed_columns,
     schema_types,
     taken_columns,
@@ -312,22 +313,26 @@ def _copied(wanted: TransformConfig, schema: Columns) -> tuple[str, ...]:
 def _texts_in_training(output: Path, manifest: Manifest | None, version: int) -> "_Training":
     """Return what is known of the texts that a version was trained on.
 
-    Nothing is known of data whose statistics are not on this machine, or cannot be read.
+    Of data whose statistics are not on this machine, or cannot be read, no more is known than the manifest
+    says.
     """
     # Imported here because it needs protobuf, and what predict refuses at once does not.
     from slipway.pipeline.watch.training_data import training_statistics
 
     run_id = manifest.provenance.get("run", "") if manifest else ""
+    dates = date_columns(manifest)
     try:
         training = training_statistics(output, run_id, version)
     except (UsageError, OSError):  # runs of another user, whom versions need not belong to
-        return _Training()
+        return _Training(dates=dates)
     truths = {
         name: spelled
         for name, each in training.features.items()
         if (spelled := tuple(text for text in each.counts if text.casefold() in _IN_JSON))
     }
-    return _Training(truths, tuple(name for name, each in training.features.items() if each.holds_dates))
+    # Of versions that were pushed before manifests named them.
+    dates = dates or tuple(name for name, each in training.features.items() if each.holds_dates)
+    return _Training(truths, dates)
 
 
 def _first_predictions(folder: Path) -> tuple[str, ...]:

@@ -185,6 +185,7 @@ def test_verdict_is_plain_data_with_the_lines_of_the_screen(split, verdict):
         "reference": "",
         "rows": 6000,
         "features": 3,
+        "dates": [],
     }
     assert verdict(trips(split), reference_name="nothing that is there").reference_name == ""
 
@@ -241,6 +242,14 @@ def test_what_all_rules_cost_grows_with_the_features_and_not_with_their_square(s
     assert lines[0] < 150_000
     # What is held is for one feature at a time.
     assert held[1] < 1.1 * held[0]
+
+
+def test_columns_of_dates_are_those_whose_texts_are_dates_in_all_splits(split, verdict):
+    days = {"2024-01-31": 2, "2024-02-01 10:30:00": 1}
+    other = {"31.01.2024": 3}
+    train = split(day=days, due=days, city={"Ulm": 3}, label=[0, 1, 1])
+    judged = verdict({"train": train, "eval": split(day=days, due=other, city={"Ulm": 3}, label=[0, 1, 1])})
+    assert judged.to_json()["dates"] == ["day"]
 
 
 def test_what_a_later_node_cannot_read_is_stopped_whatever_reason_is_given():

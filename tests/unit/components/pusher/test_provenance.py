@@ -67,6 +67,10 @@ def test_reason_that_was_not_needed_is_no_override():
     assert "data_gate" not in provenance_with({})
 
 
+def test_columns_of_dates_are_those_that_the_data_gate_found():
+    assert provenance_with({"message": "nothing found", "dates": ["day"]})["schema"] == {"dates": ["day"]}
+
+
 def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
     summary = {"digest": "d", "rows_in": 3, "rows_out": {"train": 2}, "rejected": {"bad": 1}, "files": ["x"]}
     summary["units"] = {"wait": "ms"}

@@ -106,18 +106,27 @@ def test_classes_that_are_named_are_kept(follow, tmp_path):
     assert follow(Base(tmp_path, classes=["no", "yes"])).served.classes == {"": ("no", "yes")}
 
 
-@pytest.mark.parametrize("schema", [None, 7, ["city"], {}, {"needed": None}, {"needed": 7}, {"needed": [7]}])
-def test_needed_columns_that_are_no_list_of_names_end_nothing(follow, tmp_path, schema):
-    assert follow(Base(tmp_path, schema=schema)).served.needed == set()
+@pytest.mark.parametrize("kind", ["needed", "dates"])
+@pytest.mark.parametrize("named", [None, 7, [7]])
+def test_columns_that_are_no_list_of_names_end_nothing(follow, tmp_path, kind, named):
+    served = follow(Base(tmp_path, schema={kind: named})).served
+    assert (served.needed, served.dates) == (set(), set())
 
 
-def test_needed_columns_are_those_of_the_version_that_answers(follow, tmp_path):
-    base = Base(tmp_path, schema={"needed": ["city", "fare"]})
+@pytest.mark.parametrize("schema", [None, 7, ["city"], {}])
+def test_a_schema_that_names_no_columns_ends_nothing(follow, tmp_path, schema):
+    served = follow(Base(tmp_path, schema=schema)).served
+    assert (served.needed, served.dates) == (set(), set())
+
+
+def test_needed_columns_and_dates_are_those_of_the_version_that_answers(follow, tmp_path):
+    base = Base(tmp_path, schema={"needed": ["city", "fare"], "dates": ["day"]})
     live = follow(base)
     assert live.served.needed == {"city", "fare"}
+    assert live.served.dates == {"day"}
     base.faults[2], base.provenance = None, {"schema": {"needed": ["fare"]}}
     live.follow_once()
-    assert (live.served.version, live.served.needed) == (2, {"fare"})
+    assert (live.served.version, live.served.needed, live.served.dates) == (2, {"fare"}, set())
 
 
 def test_follower_outlives_a_base_that_raises_anything_and_tells_it_once(base, monkeypatch, caplog):

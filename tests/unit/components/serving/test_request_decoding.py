@@ -350,3 +350,22 @@ def test_outputs_that_are_not_one_for_each_row_are_refused_by_row(second):
     with pytest.raises(RequestError, match=r"not answer row by row \(a \[2, 1\], total .*: send 'inputs'"):
         answer(outputs, by_row=True)
     assert answer(outputs, by_row=False)["outputs"]["total"] == second.tolist()
+
+
+DAYS = {"serve_raw": Signature({"day": TEXT, "company": TEXT}, OUT)}
+
+
+@pytest.mark.parametrize("by", ["instances", "inputs"])
+def test_another_text_than_a_date_is_refused_where_training_had_dates_only(by):
+    def asked(day, company="31.01.2024"):
+        row = {"day": [[day]], "company": [[company]]}
+        rows = [{name: cells for name, [cells] in row.items()}] if by == "instances" else row
+        return parse_request({"signature_name": "serve_raw", by: rows}, DAYS, dates={"day", "gone"})
+
+    for day in ("2024-01-31", "2024-01-31 10:30:00", "2024-01-31T10:30Z", ""):
+        _, _, arrays = asked(day)
+        assert arrays["day"].tolist() == [[day.encode()]]
+    with pytest.raises(
+        RequestError, match=r"'day' holds '31\.01\.2024', and held dates only in training: write"
+    ):
+        asked("31.01.2024")

@@ -38,7 +38,7 @@ class _Live:
 
 class _Log(list):
     def add(self, version, inputs, outputs, *, name, needed):
-        self.append((version, sorted(outputs), len(inputs["examples"]), name, *needed))
+        self.append((version, sorted(outputs), len(next(iter(inputs.values()))), name, *needed))
 
 
 @contextlib.contextmanager
@@ -73,6 +73,33 @@ def test_answers_are_logged_and_transformed_columns_are_not_taken_for_answers(an
     assert log == [(7, ["outputs"], 2, "trip", "city")]
     # The only feature of a model is not the probability of a class.
     assert (transformed.get("classes"), answer["classes"]) == (None, ["no", "no"])
+
+
+DAYS = {"serve_raw": Signature({"day": TensorInfo("string", (None, 1))}, FEATURES)}
+
+
+class _Days(_Model):
+    signatures = DAYS
+
+    def call(self, name, inputs):
+        return {"fare_scaled": np.zeros([len(inputs["day"]), 1])}
+
+
+class _LiveDays:
+    served = Served(7, _Days(), dates={"day"})
+
+
+def test_dates_are_those_of_the_version_that_answers():
+    with serving(_LiveDays()) as server:
+        client = http.client.HTTPConnection(*server.server_address)
+        found = []
+        for day in ("2024-01-31", "31.01.2024"):
+            body = json.dumps({"signature_name": "serve_raw", "instances": [{"day": [day]}]})
+            client.request("POST", "/v1/models/toy:predict", body)
+            answer = client.getresponse()
+            found.append((answer.status, json.loads(answer.read()).get("error", "")[:30]))
+        client.close()
+    assert found == [(200, ""), (400, "Input 'day' holds '31.01.2024'")]
 
 
 class _Wide(_Model):

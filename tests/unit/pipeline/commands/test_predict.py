@@ -22,6 +22,7 @@ from slipway.components.ingest.storage import list_files
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.predictor.input_columns import InputError
 from slipway.components.predictor.predict_files import Counts, InputTask, columns_of
+from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.request_log.request_log import RequestLog
 from slipway.pipeline.commands import predict as predict_module
@@ -328,6 +329,11 @@ def test_spelling_and_dates_of_the_training_are_those_of_its_statistics(monkeypa
     found = predict_module._texts_in_training(Path("out"), None, 1)
     assert found.truths == {"open": ("TRUE",)}
     assert found.dates == ("day",)
+
+
+def test_dates_are_those_that_the_manifest_names_wherever_the_training_was(tmp_path):
+    manifest = Manifest({}, {"schema": {"dates": ["day"]}})
+    assert predict_module._texts_in_training(tmp_path, manifest, 1).dates == ("day",)
 
 
 def test_spelling_of_a_training_that_is_elsewhere_is_not_known(tmp_path, monkeypatch):
