@@ -24,8 +24,8 @@ Values = npt.NDArray[Any]
 # Above this share of rows that repeat another, equal rows are not a coincidence.
 COARSE_SHARE = 0.01
 # The data gate's own limit. If more repeat another, also in a column whose values are mostly different, then
-# somebody doubled them.
-_DOUBLED_SHARE = 0.1
+# somebody doubled them; unless most do so, too, when its values are shuffled, as where there are few columns.
+_DOUBLED_SHARE, _SHARE_BY_CHANCE = 0.1, 0.75
 # An odd multiplier that mixes the codes of the columns into one hash.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -49,15 +49,17 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
         # As a category, an id may stand for what lasts, such as a shop; as a number, it means nothing.
         plan = without_ids(plan, [Role.NUMBER, Role.AMOUNT])
         plan, by_time = with_shares(plan, by_time, columns)
-        return plan, _with_repeats(by_time, *_repeats(plan, columns))
+        return plan, _with_repeats(by_time, *_limit(_repeated(plan, columns)))
     if moved:
         plan = replace(plan, notes=(*plan.notes, moved))
     grouped, by_group = split_by_group(plan, columns)
     if by_group:
         grouped = without_ids(grouped, [Role.NUMBER, Role.AMOUNT])
-        return grouped, _with_repeats(by_group, *_repeats(grouped, columns))
-    plan = _told_of_doubled(told_of_ids(plan), columns)
-    gate, told = _repeats(plan, columns)
+        return grouped, _with_repeats(by_group, *_limit(_repeated(grouped, columns)))
+    plan = told_of_ids(plan)
+    repeated = _repeated(plan, columns)
+    gate, told = _limit(repeated)
+    plan = _told_of_doubled(plan, columns, repeated)
     if identity := _identity(plan):
         name = identity.facts.name
         by_hash = Split({"key": name}, f"by a hash of {name}, which is not a feature", unit_count=plan.rows)
@@ -96,20 +98,21 @@ def _learnable(plan: Plan, columns: Mapping[str, Values]) -> Plan:
     return replace(plan, decisions=tuple(decisions))
 
 
-def _repeats(plan: Plan, columns: Mapping[str, Values]) -> tuple[dict[str, float], str]:
+def _limit(repeated: float) -> tuple[dict[str, float], str]:
     """Return the limit that rows which repeat others need, and why; both empty if few do."""
-    repeated = repeated_share([columns[each.name] for each in _read(plan)])
     if repeated <= COARSE_SHARE:
         return {}, ""
     told = f"{repeated:.0%} of the rows repeat another in the columns that are read"
     return {"max_duplicate_share": round(min(repeated + 0.1, 1.0), 2)}, told
 
 
-def _told_of_doubled(plan: Plan, columns: Mapping[str, Values]) -> Plan:
+def _told_of_doubled(plan: Plan, columns: Mapping[str, Values], repeated: float) -> Plan:
     """Return the plan with a note if rows seem to be doubled, as by a join: some may be in both parts."""
-    repeated = repeated_share([columns[each.name] for each in _read(plan)])
     telling = max(_read(plan), key=lambda each: each.distinct)
     if repeated <= _DOUBLED_SHARE or telling.distinct <= plan.rows * (1 - repeated) / 2:
+        return plan
+    shuffled = np.random.default_rng(0).permutation(columns[telling.name])
+    if _repeated(plan, {**columns, telling.name: shuffled}) > _SHARE_BY_CHANCE * repeated:
         return plan
     note = (
         f"{repeated:.0%} of the rows repeat another, also in {telling.name}, which has {telling.distinct:,} "
@@ -117,6 +120,10 @@ def _told_of_doubled(plan: Plan, columns: Mapping[str, Values]) -> Plan:
         "in both parts make the metrics too good."
     )
     return replace(plan, notes=(*plan.notes, note))
+
+
+def _repeated(plan: Plan, columns: Mapping[str, Values]) -> float:
+    return repeated_share([columns[each.name] for each in _read(plan)])
 
 
 def _read(plan: Plan) -> list[Facts]:
