@@ -112,11 +112,12 @@ _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 # id, customer_id, Customer No., Kunden-Nr., patientId, id_cliente; beside a noun also without a sign between,
 # as in userid, CUSTOMERKEY and idcase: not amount_paid, acid, ordernum (how many), nor id_02 (one of many
-# features). Short nouns stand at the beginning: not discardno. A join by pandas adds _x or _y.
+# features). Short nouns stand at the beginning: not discardno. A join by pandas or R adds _x or .y; user_x
+# may be a place, and NO_x are nitrogen oxides.
 _NOUNS = (
     r"user|person|pers|cust|customer|client|pat|patient|subj|subject|member|player|student|pupil|employee|family"
     r"|household|session|account|visitor|device|school|order|invoice|transaction|record|case|doc|document|firm"
-    r"|company|respondent|contract|policy"
+    r"|company|respondent|contract|policy|cliente|usuario|persona|paciente|alumno"
 )
 _GERMAN_NOUNS = (
     r"kunden|patienten|personen|personal|mitglieds|teilnehmer|probanden|vertrags|auftrags|konto|beleg"
@@ -126,19 +127,22 @@ ID_NAME = (
     r"(?:(^|[_\s.-])([chpsu]?id|uuid|guid|key|nr|no|number|nummer|user|person|customer|client|patient|subject"
     r"|account)\.?|(?-i:[a-z](Id|ID|Nr|No)\.?)"
     rf"|({_NOUNS}|{_GERMAN_NOUNS}|(^|[_\s.-])(hh|card|id|obs))(id|key|nr|no|number|nummer)\.?"
-    rf"|(cust|customer|client|account|invoice|(^|[_\s.-])id)num|^id({_NOUNS}))(_[xy])?$|^id[_\s.-][^\W\d]"
+    rf"|(cust|customer|client|account|invoice|(^|[_\s.-])id)num|^id({_NOUNS}))((?<=id)[_.][xy])?$"
+    r"|^id[_\s.-][^\W\d]"
 )
 _ID_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])index$|(?-i:[a-z]Number$)|^unnamed|^$|^row", re.IGNORECASE)
 # income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count. city_id, house_no:
 # many persons live in a city, and many houses have the same number.
 _PLACES = (
-    r"city|town|country|state|province|region|county|zip|ciudad|municipio|provincia|pais|ville|stadt|land|plz"
+    r"city|town|country|state|province|region|county|district|municipality|zip|ciudad|municipio|provincia"
+    r"|departamento|estado|comuna|pais|ville|stadt|land|bundesland|kreis|gemeinde|plz"
 )
 NO_ID_NAME = re.compile(
     r"(^|[_\s.-])per[_\s.-]\w{1,64}$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
     r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page|woche|monat|tag|semana|mes"
-    r"|house|street|flat|floor|room|haus|stra(ss|ß)en|zimmer)[_\s.-]?(nr|no|number|nummer)\.?$"
-    rf"|(^|[_\s.-])({_PLACES})[_\s.-]?(id|key|nr|no|number|nummer)\.?$|^id[_\s.-]?({_PLACES})$",
+    r"|house|street|apartment|apt|flat|floor|room|seat|gate|lane|haus|stra(ss|ß)en|zimmer)"
+    r"[_\s.-]?(nr|no|number|nummer)\.?$"
+    rf"|((^|[_\s.-])({_PLACES})[_\s.-]?(id|key|nr|no|number|nummer)\.?|^id[_\s.-]?({_PLACES}))([_.][xy])?$",
     re.IGNORECASE,
 )
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet, or in a CSV made of that.

@@ -68,6 +68,17 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
         "id_02",
         "NO",
         *("city_id", "id_ciudad", "house_no", "HouseNo", "Haus-Nr.", "room_no", "discardno", "pos_x"),
+        *(
+            "city_id_x",
+            "id_estado",
+            "district_id",
+            "seat_no",
+            "week_number_x",
+            "NO_x",
+            "no_x",
+            "user_x",
+            "key_y",
+        ),
     ],
 )
 def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
@@ -113,7 +124,19 @@ def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(group
         *("customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId", "userid", "hid"),
         *("CUSTOMERKEY", "USUBJID", "CLIENTNUM", "Customer No.", "id_cliente"),
         *("Kundennr", "Kunden-Nr.", "Kundennummer"),
-        *("hhid", "idno", "IDNUM", "cardno", "obsno", "idcase", "firmid", "customer_id_x"),
+        *(
+            "hhid",
+            "idno",
+            "IDNUM",
+            "cardno",
+            "obsno",
+            "idcase",
+            "firmid",
+            "customer_id_x",
+            "userId.y",
+            "IdCliente",
+            "idpersona",
+        ),
     ],
 )
 def test_an_id_is_known_by_its_name_however_that_is_written(name):
