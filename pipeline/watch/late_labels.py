@@ -137,7 +137,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
-            precision.add(row.get(key))
+            precision.add(row.get(VERSION), row.get(key))
             name = _as_text(row.get(key))
             if name is None or name not in labels:
                 without += 1
@@ -228,9 +228,9 @@ def labels_of_rows(
     rows, has_key, precision = 0, False, _Precision()
     for file in logs.files:
         of_file = by_file[file] = []
-        for row in _logged(file.path, [key, AT]):
+        for row in _logged(file.path, [key, AT, VERSION]):
             has_key |= key in row
-            precision.add(row.get(key))
+            precision.add(row.get(VERSION), row.get(key))
             name = _as_text(row.get(key))
             of_file.append(math.nan)
             if name is None or name not in labels:
@@ -255,28 +255,31 @@ class _Precision:
     have the key of one, and get its label."""
 
     def __init__(self) -> None:
-        self._rounded = 0.0
-        self._has_more_digits = False
+        # By version: the inputs of one may be whole numbers, and those of the next fractions.
+        self._rounded: dict[str, float] = {}
+        self._exact: set[str] = set()
 
-    def add(self, key: Any) -> None:
-        """Look at the key of a logged row."""
+    def add(self, version: object, key: Any) -> None:
+        """Look at the key of a row that a version has answered."""
+        of = str(version)
         if isinstance(key, float) and math.isfinite(key) and abs(key) >= _ROUNDED_FROM:
             if _is_float32(key):
-                self._rounded = key
+                self._rounded[of] = key
             else:  # a float64, as pandas makes of a column of whole numbers with gaps
-                self._has_more_digits = True
+                self._exact.add(of)
         elif (isinstance(key, str) and key) or (isinstance(key, int) and not _is_float32(key)):
-            self._has_more_digits = True  # as written: a fraction beside it is what one client has sent
+            self._exact.add(of)  # as written: a fraction beside it is what one client has sent
 
     def require(self, logs: Logs, key: str, labels: Mapping[str, float]) -> None:
         """Check that the keys are exact.
 
         Raises:
-            UsageError: all fractions among them, from 2^24 on, are those that a float32 holds, and the keys
-                of the labels are not, or too few to tell.
+            UsageError: all fractions among those of a version, from 2^24 on, are those that a float32 holds,
+                and the keys of the labels are not, or too few to tell.
         """
         large = _large(labels)
-        if not self._rounded or self._has_more_digits or not large:
+        rounded = next((self._rounded[each] for each in self._rounded.keys() - self._exact), None)
+        if rounded is None or not large:
             return
         are, few = "are", ""
         if all(map(_is_float32, large)):
@@ -284,7 +287,7 @@ class _Precision:
                 return  # all ids are such numbers
             are, few = "may be", f"; {counted(len(large), 'label')} are too few to tell"
         raise UsageError(
-            f"The keys {key} in {logs.folder}, such as {self._rounded:.0f}, {are} rounded: the model takes "
+            f"The keys {key} in {logs.folder}, such as {rounded:.0f}, {are} rounded: the model takes "
             f"that column as a float32, which holds whole numbers exactly up to {_ROUNDED_FROM:,} only{few}.",
             hint="join by another column or by request ids (request_log.ids); or let data.types make the "
             "column a whole number or text, and train anew",

@@ -327,6 +327,13 @@ def test_keys_with_all_their_digits_are_joined(log, keys):
     )
 
 
+def test_keys_of_one_version_say_nothing_of_those_that_another_has_rounded(tmp_path):
+    file, labels = tmp_path / "a.jsonl", {"20000000": 1.0, "20000001": 0.0, "30000001": 0.0}
+    file.write_text('{"logged_version": 6, "id": 30000001}\n{"logged_version": 7, "id": 20000000.0}\n')
+    with pytest.raises(UsageError, match="such as 20000000, are rounded"):
+        labels_of_rows(Logs.of(tmp_path), key="id", labels=labels, left_out_counts=Counter())
+
+
 def test_csv_is_never_in_memory_as_a_whole(tmp_path):
     file = tmp_path / "labels.csv.gz"
     piece = gzip.compress((b"k" * 10_000 + b",1\n") * 1_000)
