@@ -35,11 +35,12 @@ def result_of(node: NodeRecord, record: RunRecord, *, files: Files, unmet: str =
         files: as returned by `kept_files`.
         unmet: why there is no result, if a condition was not met.
     """
+    before = [up for up in map(record.node, node.upstream) if up.state not in ("waiting", "running")]
     return {
         "node": node.id,
         "run_id": record.run_id,
         "execution_id": node.execution_id,
-        "read": {up: record.node(up).execution_id for up in node.upstream},
+        "read": {up.id: up.execution_id for up in before},
         "outputs": node.outputs,
         "files": files,
         "unmet": unmet,

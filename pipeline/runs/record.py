@@ -161,8 +161,8 @@ Files = dict[str, tuple[int, int, str]]
 class Result(TypedDict):
     """The cached result of a node.
 
-    `read` holds the executions of the nodes before it, by their ids; `unmet` says why a condition left it
-    out.
+    `read` holds the executions of the nodes that were over before it, by their ids; `unmet` says why a
+    condition left it out.
     """
 
     run_id: str

@@ -41,11 +41,16 @@ def test_result_is_kept_under_the_key_of_its_node_whose_state_is_no_longer_neede
     assert not state.exists()
 
 
-def test_result_tells_which_executions_it_was_made_of(results):
-    entry = results.record.node("A")
-    entry.upstream = ["B"]
+@pytest.mark.parametrize(
+    ("state", "execution_id", "read"),
+    [("complete", 7, {"B": 7}), ("skipped", None, {"B": None}), ("running", None, {}), ("waiting", None, {})],
+)
+def test_result_tells_which_executions_it_was_made_of(results, state, execution_id, read):
+    """What a condition leaves out does not wait for all that it would have read."""
+    before, entry = results.record.node("B"), results.record.node("A")
+    before.state, before.execution_id, entry.upstream = state, execution_id, ["B"]
     results.keep(entry, FILES)
-    assert results.history.recall(PRINT.key)["read"] == {"B": 7}
+    assert results.history.recall(PRINT.key)["read"] == read
 
 
 @pytest.mark.parametrize(
