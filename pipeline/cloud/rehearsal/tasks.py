@@ -49,7 +49,7 @@ from slipway.pipeline.cloud.rehearsal.rehearsable import EXECUTOR_FLAG
 from slipway.pipeline.cloud.rehearsal.services import Service
 from slipway.pipeline.cloud.workload_in_image import CHECKPOINTS
 from slipway.pipeline.runs import record
-from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.graph import CONDITION, Graph, Node
 
 _TIMEOUT = "timeout"
 _RESOLVER = "Resolver"
@@ -119,7 +119,7 @@ class Rehearsed:
     def _node(self, name: str) -> Node:
         task, executor = tasks_of(self.spec)[name], executor_of(self.spec, name)
         made = component_of(self.spec, name).get("outputDefinitions", {}).get("artifacts", {})
-        policy = task.get("retryPolicy", {})
+        policy, condition = task.get("retryPolicy", {}), task.get("triggerPolicy", {}).get("condition")
         command = executor.get("container", {}).get("command", ())
         limit = next((word for word in command[1:] if not word.startswith("-")), None)
         return Node(
@@ -130,6 +130,7 @@ class Rehearsed:
             if is_exit_handler(task)
             else name,
             upstream=tuple(sorted(self._upstream(name))),
+            params={CONDITION: condition} if condition else {},
             is_resolver=is_lookup_executor(executor),
             outputs={key: title_of(entry["artifactType"]) for key, entry in made.items()},
             retries=int(policy.get("maxRetryCount", 0)),

@@ -128,6 +128,7 @@ def test_graph_is_in_order_with_retries_and_limits_of_the_job(rehearsed, job):
     assert graph["Find"].is_resolver
     assert graph["Make"].timeout_s is None
     assert use.outputs == {"model": "tfx.Model"}
+    assert [node.id for node in graph.nodes if node.has_condition] == ["If"], "which says why it is left out"
 
 
 def test_container_that_looks_artifacts_up_is_a_resolver_and_what_it_missed_is_no_output(rehearsed, job):
