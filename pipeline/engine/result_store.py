@@ -140,7 +140,9 @@ class CachedResults(Results):
         if not (node.finds_baseline or node.finds_reference):
             return False
         kind = "Model" if node.finds_baseline else "ExampleStatistics"
-        own = {n.id: self.prints[n.id].key for n in self.plan.graph.nodes if kind in n.outputs.values()}
+        makers = [n.id for n in self.plan.graph.nodes if kind in n.outputs.values()]
+        # What is made anew in every run has the same key each time.
+        own = {each: self.prints[each].key for each in makers if each not in node.looks_at}
         found = {each["uri"] for each in artifacts_in(entry.outputs)}
         for run in self.history.runs():
             made = [each for each in run.nodes if each.is_done and not each.is_resolver]

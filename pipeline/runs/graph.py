@@ -31,7 +31,8 @@ class Node:
                 every other node.
         found: for any other resolver, the key of what it would find now, see `found_key`; None if that
             cannot be determined, and for every other node.
-        looks_at: for such a resolver, the nodes whose runs may change what it finds.
+        looks_at: for such a resolver, the nodes whose runs may change what it finds; for one whose result can
+            be predicted, those of them that run every time, which only their results tell apart.
         gates: the upstream nodes that only let it run. Its result does not depend on theirs, because it
             reads none of their outputs.
         outputs: output key -> artifact type name.

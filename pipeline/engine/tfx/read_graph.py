@@ -48,6 +48,8 @@ _CONTAINER = "container"
 _EXTRA_FLAGS = "extra_flags"
 # Name among the settings for the Beam options that only the user's own code reads.
 _BEAM_OPTIONS = "beam_options"
+# The type of a node that only names an artifact which was there before.
+_IMPORTER = "Importer"
 # Output types of the gates that other nodes wait for.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
@@ -302,7 +304,26 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
         elif not (trains and _is_compared(node, graph)):
             changed = replace(changed, finds_baseline=False)
         found.append(changed)
-    return tuple(found)
+    return _looking_each_time(found)
+
+
+def _looking_each_time(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """Return the nodes, with what is made anew in every run as what those look at that find an earlier one.
+
+    Its key is the same each time, and tells nothing of which one was the last. What is imported is left out:
+    it is no run's own.
+    """
+    resolvers, anew = {node.id for node in nodes if node.is_resolver}, set[str]()
+    for node in nodes:
+        if node.uncached or anew.intersection(node.upstream).difference(node.gates, resolvers):
+            anew.add(node.id)
+    makers = [node for node in nodes if node.id in anew - resolvers and node.type != _IMPORTER]
+
+    def looking(node: Node) -> Node:
+        kind = "ExampleStatistics" if node.finds_reference else "Model"
+        return replace(node, looks_at=tuple(each.id for each in makers if kind in each.outputs.values()))
+
+    return tuple(looking(n) if n.finds_baseline or n.finds_reference else n for n in nodes)
 
 
 def _is_compared(node: Node, graph: Graph) -> bool:

@@ -414,6 +414,22 @@ def train_and_infer(word: str):
     return pipeline("train-and-infer", latest, fit, bless, use)
 
 
+def nights():
+    """Makes another model in every run, as of a query, with the latest blessed one to compare with."""
+    fit = Fit(text=tfx.dsl.placeholders.execution_invocation().pipeline_run_id).with_id("Fit")
+    latest = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
+        model=tfx.dsl.Channel(type=standard_artifacts.Model),
+        model_blessing=tfx.dsl.Channel(type=standard_artifacts.ModelBlessing),
+    ).with_id("Latest")
+    before = Infer(model=latest.outputs["model"]).with_id("Infer")
+    bless = Bless(model=fit.outputs["model"]).with_id("Bless")
+    bless.add_upstream_node(before)
+    last = Misbehave(how="raise").with_id("Last")
+    last.add_upstream_node(bless)
+    return pipeline("nights", latest, before, fit, bless, last)
+
+
 def infer(name: str, store: str):
     """Uses the latest model that the pipeline above has blessed: of another name, or of the same one."""
     kinds = {"model": standard_artifacts.Model, "model_blessing": standard_artifacts.ModelBlessing}

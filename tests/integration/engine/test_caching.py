@@ -10,6 +10,7 @@ from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.plan.run_request import again, pipeline_request
 from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.screen.wording import DONE_BEFORE
 
 pytestmark = pytest.mark.slow
 
@@ -192,6 +193,25 @@ def test_the_latest_blessed_model_that_only_inference_uses_is_looked_up_although
         assert {again.node(name).state for name in ("Fit", "Bless")} == {"cached"}
         same = run("train_and_infer", sets=[f"word={word}"])
         assert [node.state for node in same.nodes] == ["cached"] * 4
+
+
+def test_a_model_that_is_made_anew_in_every_run_is_compared_with_that_of_the_run_before(in_process, run):
+    """As of a query: all of them have the same key, which once stood for the first run's lookup for ever."""
+
+    def compared_with(record):
+        return Path(made(record)["Infer"]).read_text()
+
+    in_process.get_well()
+    first, second = run("nights"), run("nights")
+    assert (compared_with(first), compared_with(second)) == ("nothing", first.run_id)
+    (in_process.folder / "well").unlink()
+    failed = run("nights")
+    assert (failed.state, compared_with(failed)) == ("failed", second.run_id)
+    in_process.get_well()
+    whole = run(resumed=failed)
+    assert (whole.state, compared_with(whole)) == ("complete", second.run_id), "not with itself"
+    assert [node.id for node in whole.nodes if node.why != DONE_BEFORE] == ["Last"]
+    assert compared_with(run("nights")) == failed.run_id
 
 
 def test_a_model_that_was_blessed_by_runs_recorded_elsewhere_is_compared_with(in_process, warm, tmp_path):
