@@ -100,12 +100,13 @@ def baseline_key(
         candidate: the current `joined` keys of the nodes that make models.
 
     Returns:
-        The keys of the nodes that made models in that model's run; `none` if no other was ever blessed.
+        The keys of the nodes that made models in that model's run, and their last execution: two trainings
+        with equal settings need not make equal models. `none` if no other was ever blessed.
     """
     for run in blessed_runs(runs, workload=workload, retired=retired, late=late):
         key = key_of_models(run)
         if key and key != candidate:
-            return key
+            return f"{key}@{_last_execution(run, 'Model')}"
         if key and run.baseline and not retired:  # if any is retired, run.baseline may be the retired one
             return run.baseline
     return "none"

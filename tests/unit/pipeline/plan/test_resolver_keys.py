@@ -16,7 +16,7 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord
 def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
     outputs = {"model": [{"uri": "m", "type": "Model", "properties": {}}]}
     found = NodeRecord("Baseline", type="Resolver", key="resolver", outputs=outputs)
-    made = NodeRecord("Trainer", type="Trainer", key=key, outputs=outputs)
+    made = NodeRecord("Trainer", type="Trainer", key=key, outputs=outputs, execution_id=1)
     return RunRecord(run_id, workload, nodes=[found, made], blessed=blessed)
 
 
@@ -24,13 +24,13 @@ def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
     ("runs", "expected"),
     [
         ([], "none"),
-        ([blessed_run("2", "b"), blessed_run("1", "a")], "b"),
-        ([blessed_run("2", "me"), blessed_run("1", "a")], "a"),
-        ([blessed_run("2", "b", blessed=False), blessed_run("1", "a")], "a"),
+        ([blessed_run("2", "b"), blessed_run("1", "a")], "b@1"),
+        ([blessed_run("2", "me"), blessed_run("1", "a")], "a@1"),
+        ([blessed_run("2", "b", blessed=False), blessed_run("1", "a")], "a@1"),
         ([blessed_run("2", "b", blessed=None)], "none"),
         ([blessed_run("2", "b", workload="digits")], "none"),
         # Only its gate ran: who trained the model is in no record.
-        ([RunRecord("2", "taxi", nodes=[], blessed=True), blessed_run("1", "a")], "a"),
+        ([RunRecord("2", "taxi", nodes=[], blessed=True), blessed_run("1", "a")], "a@1"),
     ],
 )
 def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
@@ -49,13 +49,13 @@ def test_earlier_model_that_is_blessed_again_does_not_replace_a_later_one():
     back = made(blessed_run("3", "a"), 5, state="cached")
     third = made(blessed_run("4", "c"), 25)
     back_again = made(blessed_run("5", "a"), 5, state="cached")
-    assert baseline_key([back, second, first], workload="taxi", candidate="me") == "b"
+    assert baseline_key([back, second, first], workload="taxi", candidate="me") == "b@15"
     runs = [back_again, third, back, second, first]
-    assert baseline_key(runs, workload="taxi", candidate="me") == "c"
+    assert baseline_key(runs, workload="taxi", candidate="me") == "c@25"
     assert [run.run_id for run in blessed_runs(runs, workload="taxi")] == ["4", "2", "5", "3", "1"]
 
 
-@pytest.mark.parametrize(("execution_id", "expected"), [(30, "a"), (10, "b")])
+@pytest.mark.parametrize(("execution_id", "expected"), [(30, "a@30"), (10, "b@20")])
 def test_model_of_a_run_that_was_resumed_after_a_later_one_is_the_latest_if_it_was_made_last(
     execution_id, expected
 ):
@@ -64,12 +64,19 @@ def test_model_of_a_run_that_was_resumed_after_a_later_one_is_the_latest_if_it_w
     runs = [later, resumed, first]
     assert baseline_key(runs, workload="taxi", candidate="me", late=[resumed]) == expected
     found = [run.run_id for run in blessed_runs(runs, workload="taxi", late=[resumed])]
-    assert found == (["1", "2", "0"] if expected == "a" else ["2", "1", "0"])
+    assert found == (["1", "2", "0"] if execution_id == 30 else ["2", "1", "0"])
+
+
+def test_model_that_was_trained_anew_with_the_same_settings_is_another_baseline():
+    first, anew = made(blessed_run("1", "a"), 5), made(blessed_run("3", "a"), 15)
+    keys = [baseline_key(runs, workload="taxi", candidate="me") for runs in ([first], [anew, first])]
+    assert keys == ["a@5", "a@15"]
+    assert baseline_key([anew, first], workload="taxi", candidate="a") == "none", "it is the candidate"
 
 
 def test_runs_before_the_one_that_made_the_latest_model_are_not_read():
     runs = iter([made(blessed_run("3", "a"), 5, state="cached"), made(blessed_run("2", "b"), 15), None])
-    assert baseline_key(runs, workload="taxi", candidate="me") == "b"
+    assert baseline_key(runs, workload="taxi", candidate="me") == "b@15"
 
 
 def test_artifact_is_known_by_the_first_node_that_made_one_of_its_type():
@@ -83,11 +90,11 @@ def test_any_of_several_models_may_be_the_blessed_one():
     run.nodes.insert(0, NodeRecord("Imported", type="Importer", key="i", outputs={"result": [made]}))
     assert key_of_models(run) == joined({"Trainer": "a", "Imported": "i"})
     candidate = joined({"Imported": "i", "Trainer": "b"})
-    assert baseline_key([run], workload="taxi", candidate=candidate) == key_of_models(run)
+    assert baseline_key([run], workload="taxi", candidate=candidate) == f"{key_of_models(run)}@1"
     assert baseline_key([run], workload="taxi", candidate=key_of_models(run)) == "none", "it is the candidate"
 
 
-@pytest.mark.parametrize(("verdict", "expected"), [(1, "b"), (0, "a")])
+@pytest.mark.parametrize(("verdict", "expected"), [(1, "b@1"), (0, "a@1")])
 def test_model_that_its_evaluator_blessed_is_a_baseline_whatever_else_refused_it(verdict, expected):
     run = blessed_run("2", "b", blessed=False)
     blessing = {"uri": "blessing", "type": "ModelBlessing", "properties": {"blessed": verdict}}
@@ -113,7 +120,7 @@ def test_retired_model_is_no_baseline():
     runs = [gated("3", "me"), gated("2", "b"), gated("1", "a")]
     runs[0].baseline = "b"
     retired = ["blessing/2"]
-    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "a"
+    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "a@1"
     retired += ["blessing/1", "blessing/3"]
     assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "none"
 
@@ -122,7 +129,7 @@ def test_model_whose_own_baseline_was_retired_stays_one():
     run = blessed_run("2", "b")
     found = {"uri": "blessing/1", "type": "ModelBlessing", "properties": {}}
     run.nodes[0].outputs = {"model_blessing": [found]}
-    assert baseline_key([run], workload="taxi", candidate="me", retired=["blessing/1"]) == "b"
+    assert baseline_key([run], workload="taxi", candidate="me", retired=["blessing/1"]) == "b@1"
 
 
 def test_only_who_makes_a_model_counts():
