@@ -25,6 +25,6 @@ def check_program(key: str, command: Sequence[str], *, none: str) -> None:
         where = "a file that can be executed" if "/" in name else "a program on the PATH"
         raise ConfigError(
             f"{key}: {name!r} is not {where}",
-            hint="a script of the project is named by a path with a '/', and must be executable (chmod +x); "
-            f"where none is meant: --set '{none}'",
+            hint="a script of the project is named by a path with a '/', without '~' or '$VARIABLE', since "
+            f"no shell reads it, and must be executable (chmod +x); where none is meant: --set '{none}'",
         )

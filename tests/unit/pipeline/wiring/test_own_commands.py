@@ -31,6 +31,9 @@ def test_a_program_that_is_not_there_or_cannot_be_executed_is_refused_by_its_key
         ConfigError, match=r"^notify\.command: '\./no\.sh' is not a file that can be executed\n"
     ):
         check_program("notify.command", ["./no.sh"], none="notify=null")
+    with pytest.raises(ConfigError) as refused:
+        check_program("push.hook", ["~/tell.sh"], none="push.hook=[]")
+    assert "without '~' or '$VARIABLE', since no shell reads it" in refused.value.hint
     script.chmod(0o644)
     with pytest.raises(ConfigError) as refused:
         check_program("notify.command", ["./tell.sh", "x"], none="notify=null")
