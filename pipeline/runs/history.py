@@ -35,7 +35,8 @@ def result_of(node: NodeRecord, record: RunRecord, *, files: Files, unmet: str =
         files: as returned by `kept_files`.
         unmet: why there is no result, if a condition was not met.
     """
-    before = [up for up in map(record.node, node.upstream) if up.state not in ("waiting", "running")]
+    ups = map(record.node, node.upstream)
+    before = [up for up in ups if up.execution_id is not None or up.state == "skipped"]
     return {
         "node": node.id,
         "run_id": record.run_id,

@@ -43,7 +43,13 @@ def test_result_is_kept_under_the_key_of_its_node_whose_state_is_no_longer_neede
 
 @pytest.mark.parametrize(
     ("state", "execution_id", "read"),
-    [("complete", 7, {"B": 7}), ("skipped", None, {"B": None}), ("running", None, {}), ("waiting", None, {})],
+    [
+        ("complete", 7, {"B": 7}),
+        ("skipped", None, {"B": None}),
+        ("running", 7, {"B": 7}),  # in a killed run that is taken up
+        ("running", None, {}),
+        ("waiting", None, {}),
+    ],
 )
 def test_result_tells_which_executions_it_was_made_of(results, state, execution_id, read):
     """What a condition leaves out does not wait for all that it would have read."""
