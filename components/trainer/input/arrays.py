@@ -196,7 +196,8 @@ def held_out(
         rows: all of them.
         share: the share to hold out, 0 .. 1; at least one row or group is held out.
         groups: the number of each row's group, [rows]: whole groups are held out, as many as reach the share,
-            but never all. None, or all the same: single rows are.
+            but never all, and one larger than the share only if the smaller ones do not reach it. None, or
+            all the same: single rows are.
     """
     random, held = np.random.default_rng(seed), max(1, round(share * rows.count))
     sizes = np.empty(0, np.int64)
@@ -204,6 +205,8 @@ def held_out(
         _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if groups is not None and len(sizes) > 1:
         mixed = random.permutation(len(sizes))
+        # The rows without an id, such as those of guests, are one group, which may be most of all.
+        mixed = mixed[np.argsort(np.maximum(sizes[mixed], held), kind="stable")]
         many = min(int(np.searchsorted(np.cumsum(sizes[mixed]), held)) + 1, len(sizes) - 1)
         is_held = np.isin(groups, mixed[:many])
         return PartOfRows(rows, np.flatnonzero(~is_held)), PartOfRows(rows, np.flatnonzero(is_held))

@@ -84,6 +84,16 @@ def test_groups_are_held_out_whole_wherever_their_rows_stand(rows, share, least)
         assert held.count < least + 8, "no group more than reaches the share"
 
 
+@pytest.mark.parametrize(("others", "held_rows"), [(range(1, 26), 5), ([1] * 3, 3)])
+def test_group_larger_than_the_share_is_trained_on(rows, others, held_rows):
+    """Rows without an id are one group: half of all rows, or all but three."""
+    from slipway.components.trainer.input.arrays import held_out
+
+    groups = np.array([0] * (ROWS - len(others)) + list(others))
+    for seed in range(20):
+        assert held_out(rows, share=0.1, seed=seed, groups=groups)[1].count == held_rows
+
+
 def test_rows_of_one_group_are_held_out_one_by_one(rows):
     from slipway.components.trainer.input.arrays import held_out
 
