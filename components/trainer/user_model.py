@@ -20,10 +20,10 @@ from slipway.components.source_closure import source_closure
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, is_multi_label
 
-# Python's message about an argument that a function or class does not accept.
 _EXACT = {"bfloat16": 2**8, "float16": 2**11}
 """The whole numbers up to which types of 16 bits have them all."""
 _TWICE = re.compile(r'The name "(?P<name>[^"]*)" is used \d+ times in the model')
+# Python's message about an argument that a function or class does not accept.
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
 
 
