@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 
@@ -192,8 +193,17 @@ def _require_same_answers(model: Any, states: Sequence[Any], features: Mapping[s
         states: of generators that are asked for numbers while it answers.
     """
     drawn = _identities(states)
+    if not drawn:
+        return
     # Keras' recurrent layers draw the masks of their dropout in each call, and use them in training alone.
-    if not drawn or sample_answers(model, features, batch_size=ROWS):
+    # Weights of 0, as a last layer may begin with, would hide what is drawn.
+    weights, random = model.get_weights(), np.random.default_rng(1)
+    model.set_weights(
+        [each if each.any() else random.uniform(0, 0.2, each.shape).astype(each.dtype) for each in weights]
+    )
+    answers = sample_answers(model, features, batch_size=ROWS)
+    model.set_weights(weights)
+    if answers:
         return
     layers = [each for each in model.layers if drawn & _identities(v.value for v in each.variables)]
     names = ", ".join(each.name for each in layers or [model])

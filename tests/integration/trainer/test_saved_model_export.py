@@ -101,15 +101,17 @@ def main(arguments):
         def call(self, x):
             return x + keras.random.normal(keras.ops.shape(x), seed=self.seed_generator)
 
-    def noisy(layer, **options):
+    def noisy(layer, last="ones", **options):
         x = keras.Input((1,), name="x")
-        model = keras.Model({"x": x}, keras.layers.Dense(1)(layer(x, **options)))
+        last = keras.layers.Dense(1, kernel_initializer=last)
+        model = keras.Model({"x": x}, last(layer(x, **options)))
         return ServedModel(model=model, transform=Transform(), features={"x": feature}, serving_columns=["x"])
 
-    try:
-        noisy(Noise(name="noise"))
-    except ComponentError as error:
-        told["noisy"] = error.message
+    for last in ("ones", "zeros"):
+        try:
+            noisy(Noise(name="noise"), last=last)
+        except ComponentError as error:
+            told[f"noisy {last}"] = error.message
     steps = keras.Input((1,), name="x")
     last = keras.layers.LSTM(3, dropout=0.2)(keras.layers.Reshape((1, 1))(steps))
     recurrent = keras.Model({"x": steps}, keras.layers.Dense(1)(last))
@@ -180,7 +182,8 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
         r"the model computes with \S+/(kernel|bias), which belongs to none of its", found.pop("lost")
     )
     assert found.pop("owned") == ""
-    assert found.pop("noisy").startswith("the model draws random numbers while it answers (noise), so no two")
+    for each in ("noisy ones", "noisy zeros"):
+        assert found.pop(each).startswith("the model draws random numbers while it answers (noise), so")
     assert found.pop("normalised") == [[0.0], [2.0]], "the mean and variance are those of the loaded weights"
     assert found.pop("recurrent"), "an LSTM draws the masks of its dropout, and uses them in training alone"
     assert found.pop("half") == {"a": "float32", "b": "int32"}, "no reader of answers knows bfloat16"
