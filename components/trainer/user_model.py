@@ -276,11 +276,11 @@ def _require_exact_codes(name: str, tensor: Any, feature: Feature, dotted_path: 
     for node in tensor._keras_history.operation._outbound_nodes:
         layer = node.operation
         casts = getattr(layer, "autocast", False) and getattr(layer, "_convert_input_args", False)
-        exact = _EXACT.get(layer.compute_dtype) if casts else None
+        exact = _EXACT.get(layer.input_dtype) if casts else None
         if exact is not None and (feature.categories or 0) > exact:
             raise ComponentError(
                 f"the model of {with_line(dotted_path)} takes {name}, {feature.categories:,} codes, as "
-                f"{tensor.dtype}, which the layer {layer.name!r} rounds to {layer.compute_dtype}: several of "
+                f"{tensor.dtype}, which the layer {layer.name!r} rounds to {layer.input_dtype}: several of "
                 f"those above {exact:,} become one",
                 hint=f"give keras.Input of {name} dtype=features[{name!r}].model_dtype",
             )

@@ -224,6 +224,12 @@ def test_codes_that_16_bits_do_not_tell_apart_are_refused(tmp_path, monkeypatch)
         "def looked_up(features, hyperparameters):\n"
         "    shop = keras.Input((1,), name='shop')\n"
         "    return made([shop], shop)\n"
+        "def inner(features, hyperparameters):\n"
+        "    shop = keras.Input((1,), name='shop')\n"
+        "    layers = [keras.Input((1,)), keras.layers.Embedding(300, 2), keras.layers.Flatten()]\n"
+        "    model = keras.Model([shop], keras.Sequential(layers)(shop))\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     shops = {n: {"shop": Feature(name="shop", dtype="int64", categories=n)} for n in (256, 300)}
@@ -231,7 +237,7 @@ def test_codes_that_16_bits_do_not_tell_apart_are_refused(tmp_path, monkeypatch)
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         build_model("coded_model.rounded", shops[256], {})
-        for name in ("whole", "looked_up"):
+        for name in ("whole", "looked_up", "inner"):
             model = build_model(f"coded_model.{name}", shops[300], {})
             one, other = model.predict({"shop": np.array([[298], [299]])}, verbose=0)
             assert (one != other).any()
