@@ -142,6 +142,7 @@ def build_model(
     _require_known_inputs(model, features, dotted_path)
     take_inputs_by_name(model)
     _build(model, features, dotted_path)
+    take_inputs_by_name(model)  # of models that it makes where it is built, too
     return model
 
 

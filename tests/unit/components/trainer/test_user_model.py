@@ -177,6 +177,14 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         "        self.towers = [tower('z', 'b'), tower('c', 'z')]\n"
         "    def call(self, inputs):\n"
         "        return sum(each(inputs) for each in self.towers)\n"
+        "class LateTowers(Towers):\n"
+        "    def __init__(self):\n"
+        "        keras.Model.__init__(self)\n"
+        "    def build(self, shapes):\n"
+        "        self.towers = [tower('z', 'b'), tower('c', 'z')]\n"
+        "        self.built = True\n"
+        "def late_towers(features, hyperparameters):\n"
+        "    return compiled(LateTowers())\n"
         "def towers(features, hyperparameters):\n"
         "    return compiled(Towers())\n"
         "def joined(features, hyperparameters):\n"
@@ -194,7 +202,7 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         assert set(model.predict(rows, verbose=0).ravel()) == {24}
         assert model.evaluate(rows, np.full((8, 1), 24), verbose=0) == 0
         assert float(model({"b": rows["b"], "z": rows["z"]})[0, 0]) == 24
-    for name in ("towers", "joined"):
+    for name in ("towers", "late_towers", "joined"):
         model = build_model(f"some_features.{name}", features, {})
         assert set(model.predict(rows, verbose=0).ravel()) == {42 + 34}
     for name, words in (("unknown", "takes y, which"), ("unnamed", "takes other, which")):
