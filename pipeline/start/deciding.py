@@ -14,6 +14,7 @@ from slipway.pipeline.start import lists
 from slipway.pipeline.start.class_order import ordered
 from slipway.pipeline.start.code_columns import FEW
 from slipway.pipeline.start.facts import Facts
+from slipway.pipeline.start.id_names import is_id
 from slipway.pipeline.start.notes import notes_of
 from slipway.pipeline.start.unread_dates import unread_dates
 
@@ -110,41 +111,6 @@ _CODE_GAP, _LEAST_CODE = 50, 10_000
 _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
-# id, customer_id, Customer No., Kunden-Nr., patientId, id_cliente; beside a noun also without a sign between,
-# as in userid, CUSTOMERKEY and idcase: not amount_paid, acid, ordernum (how many), nor id_02 (one of many
-# features). Short nouns stand at the beginning: not discardno. A join by pandas or R adds _x or .y; user_x
-# may be a place, and NO_x are nitrogen oxides.
-_NOUNS = (
-    r"user|person|pers|cust|customer|client|pat|patient|subj|subject|member|player|student|pupil|employee|family"
-    r"|household|session|account|visitor|device|school|order|invoice|transaction|record|case|doc|document|firm"
-    r"|company|respondent|contract|policy|cliente|usuario|persona|paciente|alumno"
-)
-_GERMAN_NOUNS = (
-    r"kunden|patienten|personen|personal|mitglieds|teilnehmer|probanden|vertrags|auftrags|konto|beleg"
-    r"|rechnungs"
-)
-ID_NAME = (
-    r"(?:(^|[_\s.-])([chpsu]?id|uuid|guid|key|nr|no|number|nummer|user|person|customer|client|patient|subject"
-    r"|account)\.?|(?-i:[a-z](Id|ID|Nr|No)\.?)"
-    rf"|({_NOUNS}|{_GERMAN_NOUNS}|(^|[_\s.-])(hh|card|id|obs))(id|key|nr|no|number|nummer)\.?"
-    rf"|(cust|customer|client|account|invoice|(^|[_\s.-])id)num|^id({_NOUNS}))((?<=id)[_.][xy])?$"
-    r"|^id[_\s.-][^\W\d]"
-)
-_ID_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])index$|(?-i:[a-z]Number$)|^unnamed|^$|^row", re.IGNORECASE)
-# income_per_person, costPerClient, week_number, NO (nitric oxide): these measure or count. city_id, house_no:
-# many persons live in a city, and many houses have the same number.
-_PLACES = (
-    r"city|town|country|state|province|region|county|district|municipality|zip|ciudad|municipio|provincia"
-    r"|departamento|estado|comuna|pais|ville|stadt|land|bundesland|kreis|gemeinde|plz"
-)
-NO_ID_NAME = re.compile(
-    r"(^|[_\s.-])per[_\s.-]\w{1,64}$|(?-i:[a-z]Per[A-Z][a-z]+$)|(?-i:^NO$)"
-    r"|(^|[_\s.-])(year|quarter|month|week|day|hour|minute|second|period|round|lap|page|woche|monat|tag|semana|mes"
-    r"|house|street|apartment|apt|flat|floor|room|seat|gate|lane|haus|stra(ss|ß)en|zimmer)"
-    r"[_\s.-]?(nr|no|number|nummer)\.?$"
-    rf"|((^|[_\s.-])({_PLACES})[_\s.-]?(id|key|nr|no|number|nummer)\.?|^id[_\s.-]?({_PLACES}))([_.][xy])?$",
-    re.IGNORECASE,
-)
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet, or in a CSV made of that.
 _INDICES = {INDEX: "this column has no name in the file", "__index_level_0__": "pandas calls it so"}
 _AMOUNT_SPAN = 30.0
@@ -366,13 +332,9 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
             if _is_free_text(column):
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
-    if column.is_whole and is_unique and (_is_id(column.name) or _counts_rows(column)):
+    if column.is_whole and is_unique and (is_id(column.name) or _counts_rows(column)):
         return f"an id: {column.distinct:,} different numbers in {column.present:,} rows"
     return ""
-
-
-def _is_id(name: str) -> bool:
-    return bool(_ID_NAME.search(name)) and not NO_ID_NAME.search(name)
 
 
 def _is_mark(column: Facts) -> bool:

@@ -1,6 +1,5 @@
 """Decides whether rows that belong together, such as those of a person, stay in one split. Pure."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,14 +9,13 @@ import numpy.typing as npt
 
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories, is_missing
-from slipway.pipeline.start.deciding import ID_NAME, NO_FEATURES, NO_ID_NAME, Decision, Plan, Role
+from slipway.pipeline.start.deciding import NO_FEATURES, Decision, Plan, Role
 from slipway.pipeline.start.facts import Facts
+from slipway.pipeline.start.id_names import is_group
 from slipway.pipeline.start.panels import MOST_MISSING, find_panel, identifies_small_groups
 from slipway.pipeline.start.split_rule import Split
 
 Values = npt.NDArray[Any]
-
-_GROUP_NAME = re.compile(ID_NAME + r"|(^|[_\s.-])(household|session|e-?mail)$", re.IGNORECASE)
 
 
 def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
@@ -53,13 +51,7 @@ def split_by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Spl
 
 def ids_of_groups(columns: Sequence[Facts]) -> list[Facts]:
     """Return the columns that by their names identify persons, or the like, of a few rows each."""
-    return [
-        each for each in columns if _names_groups(each.name) and identifies_small_groups(each, is_named=True)
-    ]
-
-
-def _names_groups(name: str) -> bool:
-    return bool(_GROUP_NAME.search(name)) and not NO_ID_NAME.search(name)
+    return [each for each in columns if is_group(each.name) and identifies_small_groups(each, is_named=True)]
 
 
 def _widest_first(ids: Sequence[Facts], columns: Mapping[str, Values]) -> list[Facts]:
@@ -83,7 +75,7 @@ def _ids(plan: Plan, roles: Collection[Role]) -> list[Decision]:
     return [
         each
         for each in plan.with_role(*roles)
-        if _names_groups(each.facts.name)
+        if is_group(each.facts.name)
         and not each.is_kept
         and identifies_small_groups(each.facts, is_named=True, most_missing=1.0)
     ]

@@ -49,38 +49,7 @@ def test_an_id_of_a_group_is_no_number_where_another_column_decides():
     assert split_table(sold=DAYS, user_id=users, kept=["user_id"])[0].with_role(Role.NUMBER)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "amount_paid",
-        "bid",
-        "paid",
-        "acid",
-        "covid",
-        "piano",
-        "income_per_person",
-        "costPerClient",
-        "week_number",
-        "Week No.",
-        "Semana No.",
-        "Woche-Nr.",
-        "ordernum",
-        "id_02",
-        "NO",
-        *("city_id", "id_ciudad", "house_no", "HouseNo", "Haus-Nr.", "room_no", "discardno", "pos_x"),
-        *(
-            "city_id_x",
-            "id_estado",
-            "district_id",
-            "seat_no",
-            "week_number_x",
-            "NO_x",
-            "no_x",
-            "user_x",
-            "key_y",
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", ["amount_paid", "income_per_person", "id_02", "city_id"])
 def test_a_number_whose_name_only_ends_like_that_of_an_id_is_a_feature(name):
     values = np.random.default_rng(3).integers(0, 300, ROWS)
     for others in ({}, {"sold": DAYS}):
@@ -118,28 +87,8 @@ def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(group
     assert (split.by == {"key": "nr"}) is (groups != 29), "an id of single rows decides by its hash"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId", "userid", "hid"),
-        *("CUSTOMERKEY", "USUBJID", "CLIENTNUM", "Customer No.", "id_cliente"),
-        *("Kundennr", "Kunden-Nr.", "Kundennummer"),
-        *(
-            "hhid",
-            "idno",
-            "IDNUM",
-            "cardno",
-            "obsno",
-            "idcase",
-            "firmid",
-            "customer_id_x",
-            "userId.y",
-            "IdCliente",
-            "idpersona",
-        ),
-    ],
-)
-def test_an_id_is_known_by_its_name_however_that_is_written(name):
+@pytest.mark.parametrize("name", ["customer.id", "contact_e-mail", "Kunden-Nr.", "idpersona"])
+def test_an_id_that_is_known_by_its_name_decides_the_split(name):
     people = [f"x{row // 8}" for row in range(ROWS)]
     assert split_table(**{name: people, "x": NOISE})[1].by == {"key": name}
 
