@@ -1,8 +1,7 @@
 """Runs `new`: examines the data, decides, writes the files, and reports the decisions."""
 
-import keyword
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, get_args
@@ -19,9 +18,14 @@ from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, resolve_source
 from slipway.components.ingest.spans import PLACEHOLDER
-from slipway.components.nearest import nearest
-from slipway.pipeline.config.section import PATTERN_WORDS, Name, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.start.arguments import (
+    are_values,
+    check_columns,
+    check_name,
+    check_weight,
+    refuse_columns_of_images,
+)
 from slipway.pipeline.start.code_columns import columns_of_codes
 from slipway.pipeline.start.copies import copies_of
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
@@ -49,10 +53,6 @@ from slipway.pipeline.start.splitting import decide_split
 from slipway.pipeline.start.writing import files_of, write_files, written_lines
 from slipway.pipeline.terminal.invocation import command
 
-# A number or a date, which hardly any column has for a name.
-_VALUE = re.compile(
-    r"[-+]?(\d++(\.\d++)?|\.\d++)([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?"
-)
 _KEY = re.compile(r"\bdata\.(?:columns|limits|encoding|types|delimiter|max_bad_share)\b")
 _SHOWN_CELLS = 5
 _SKEWED = 1.1
@@ -144,21 +144,14 @@ def new(
     Raises:
         UsageError: an argument is not valid for the data; nothing is written.
     """
-    _check_name(name)
+    check_name(name)
     if task not in TASKS:
         raise UsageError(f"--task {task} is not one of {', '.join(TASKS)}.", hint="leave --task out")
     if "://" not in data:
         data = str(Path(data).absolute())  # relative to the current folder, as typed in a shell
         utf8(data)  # raises if workload.yaml could not hold this path
         if holds_images(Path(data)) or existing_splits(Path(data)):
-            if keep:
-                raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
-            if weight is not None:
-                raise UsageError(f"--weight {weight}: images have no columns.", hint="leave --weight out")
-            if null_values:
-                raise UsageError(
-                    f"--null-value {null_values[0]}: images have no columns.", hint="leave --null-value out"
-                )
+            refuse_columns_of_images(keep=keep, weight=weight, null_values=null_values)
             return new_images(
                 name, data=Path(data), label=label, task=task, source=_source(data, root), root=root
             )
@@ -167,45 +160,13 @@ def new(
         table = read_table(data, root=root, null_values=null_values)
     except ComponentError as error:  # here unreadable data is a wrong argument, not a failed component
         raise UsageError(error.message, hint=_without_keys(error.hint, data)) from error
-    columns = [
-        facts_of_lists(column, kind, table.lists[column])
-        if column in table.lists
-        else facts_of(
-            column,
-            kind,
-            table.columns[column],
-            is_duration=column in table.durations,
-            has_notation=bool(table.value_formats.numbers.get(column)),
-        )
-        for column, kind in table.kinds.items()
-    ]
+    columns = _facts(table)
     facts = {column.name: column for column in columns}
-    for wanted in [*keep, *(each for each in (label, weight) if each is not None)]:
-        if wanted in table.unread:
-            raise UsageError(
-                f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
-                hint="write it as one text or number per row, and name that",
-            )
-        if wanted in table.lists and (wanted not in keep or wanted in (label, weight)):
-            raise UsageError(
-                f"{wanted} holds several values per row: it can be neither label nor weight.",
-                hint="write it as one text or number per row, and name that",
-            )
-        if wanted not in facts:
-            raise UsageError(
-                f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.",
-                hint=_other_column(wanted, list(facts), is_csv=table.file_format == "csv"),
-            )
-        if wanted in keep and facts[wanted].is_too_large:
-            raise UsageError(
-                f"--keep {wanted}: it runs from {facts[wanted].least:g} to {facts[wanted].greatest:g}, "
-                "beyond what 32-bit numbers hold.",
-                hint="empty these cells, or name them with --null-value",
-            )
+    check_columns(data, table, facts, label=label, weight=weight, keep=keep)
     if label is None:
         label = ask("Which column do you want to predict?", list(table.columns), option="--label")
     if weight is not None:
-        _check_weight(facts[weight], label=label, kept=keep)
+        check_weight(facts[weight], label=label, kept=keep)
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
     _check_heads(data, table, label=label, root=root)
     is_one_csv = table.file_format == "csv" and Path(data).is_file()
@@ -236,38 +197,12 @@ def new(
             ids=[each.name for each in ids_of_groups(columns) if each.name in table.columns],
         ),
     )
-    if table.file_format == "csv" and _are_values(list(facts)):
-        plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
-    read = [d for d in plan.decisions if d.role is not Role.LEFT_OUT]
-    used = [d.facts for d in read if d.role is not Role.MOMENT]
-    told = ["Rows end with a delimiter and nothing after it, which adds no column."] * table.has_empty_end
-    if table.file_format == "csv" and table.quote == "'":
-        told.append(
-            "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
-        )
-    told += second_header_note(table.columns)
-    told += totals_note(table.columns) if table.is_whole else []
-    is_csv = table.file_format == "csv"
-    of_answers = missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
-    told += of_answers
-    told += no_value_notes(facts[label], no_values)
-    told += placeholder_notes(
-        [d.facts for d in read if not (of_answers and d.role is Role.LABEL)],
-        is_csv=is_csv,
-        rewritten=table.value_formats.dates,
-        categories=[d.facts.name for d in plan.with_role(Role.CATEGORY)]
-        + [label] * (decided != "regression"),
+    before = [_header_note(list(facts))] if table.file_format == "csv" and are_values(list(facts)) else []
+    plan = replace(
+        plan,
+        notes=(*before, *plan.notes, *_notes(plan, table, no_values)),
+        is_skewed=decided == "regression" and _is_skewed(numbers),
     )
-    told += spelling_notes([d.facts for d in plan.with_role(Role.CATEGORY) if d.facts.kind == "text"])
-    told += zone_notes([d.facts for d in read])
-    told += epoch_notes([d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT)])
-    if is_csv:
-        numbers_read = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.LABEL)
-        plain = [d.facts for d in numbers_read if d.facts.name not in table.value_formats.numbers]
-        told += point_notes([each for each in plain if each.kind == "float"])
-    told += width_notes(len(used) - 1)
-    plan = replace(plan, notes=(*plan.notes, *told))
-    plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
     grows = PLACEHOLDER.search(data) is not None  # a moment that splits this span leaves the next one whole
     plan, split = decide_split(plan, table.columns_and_lists, is_whole=table.is_whole and not grows)
     files = files_of(plan, table, split, name=name, source=_source(data, root))
@@ -284,6 +219,21 @@ def new(
     )
 
 
+def _facts(table: Table) -> list[Facts]:
+    return [
+        facts_of_lists(column, kind, table.lists[column])
+        if column in table.lists
+        else facts_of(
+            column,
+            kind,
+            table.columns[column],
+            is_duration=column in table.durations,
+            has_notation=bool(table.value_formats.numbers.get(column)),
+        )
+        for column, kind in table.kinds.items()
+    ]
+
+
 def _without_keys(hint: str, data: str) -> str:
     """Adapt the hint of a failed run to a user who has no workload file yet in which to set a key."""
     if "data.encoding" in hint:
@@ -291,29 +241,6 @@ def _without_keys(hint: str, data: str) -> str:
     if not _KEY.search(hint):
         return hint
     return f"{hint}. There is no workload file yet: change the data, or start with a copy of workloads/taxi"
-
-
-def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
-    """Reject a column that cannot hold the weights of rows."""
-    what = ""
-    if column.name == label:
-        what = "is the column to predict"
-    elif column.name in kept:
-        what = "is also a feature by --keep"
-    elif column.kind == "text":
-        what = "holds texts, but a weight is a number"
-    elif column.missing:
-        what = f"is empty in {counted(column.missing, 'row')}"
-    elif column.least < 0 or column.is_too_large:
-        wrong = column.least if column.least < 0 else column.greatest
-        what = f"holds {wrong:g}, but weights must be finite and >= 0"
-    elif column.greatest == 0:
-        what = "is 0 in every row"
-    if what:
-        raise UsageError(
-            f"--weight {column.name}: this column {what}.",
-            hint="name a column with a number >= 0 in every row, or leave --weight out",
-        )
 
 
 def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
@@ -332,20 +259,38 @@ def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
     return bool(about_mean > _SKEWED * about_median)
 
 
-def _other_column(wanted: str, names: Sequence[str], *, is_csv: bool) -> str:
-    if _are_values(names):
-        return "the first line is read as column names; put a line with names above the rows"
-    if len(names) == 1 and is_csv:
-        return (
-            "the first line must name the columns, separated by , ; | tabs or single spaces: remove what is "
-            "above it, or write the file with one of these"
+def _notes(plan: Plan, table: Table, no_values: Mapping[str, str]) -> list[str]:
+    """Return the notes on how the table is written, beside those on what it says, which the plan has."""
+    is_csv, is_of_classes = table.file_format == "csv", plan.task != "regression"
+    read = [d for d in plan.decisions if d.role is not Role.LEFT_OUT]
+    categories = [d.facts for d in plan.with_role(Role.CATEGORY)]
+    of_answers = missing_class_notes(plan.label, is_csv=is_csv) if is_of_classes else []
+    notes = []
+    if table.has_empty_end:
+        notes.append("Rows end with a delimiter and nothing after it, which adds no column.")
+    if is_csv and table.quote == "'":
+        notes.append(
+            "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
         )
-    near = nearest(wanted, names)
-    return f"the nearest is {near!r}" if near else "name one of these"
-
-
-def _are_values(names: Sequence[str]) -> bool:
-    return all(_VALUE.fullmatch(name.strip()) for name in names)
+    notes += second_header_note(table.columns)
+    notes += totals_note(table.columns) if table.is_whole else []
+    notes += of_answers
+    notes += no_value_notes(plan.label, no_values)
+    notes += placeholder_notes(
+        [d.facts for d in read if not (of_answers and d.role is Role.LABEL)],
+        is_csv=is_csv,
+        rewritten=table.value_formats.dates,
+        categories=[each.name for each in categories] + [plan.label.name] * is_of_classes,
+    )
+    notes += spelling_notes([each for each in categories if each.kind == "text"])
+    notes += zone_notes([d.facts for d in read])
+    notes += epoch_notes([d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT)])
+    if is_csv:
+        numbers = [d.facts for d in plan.with_role(Role.NUMBER, Role.AMOUNT, Role.LABEL)]
+        plain = [each for each in numbers if each.name not in table.value_formats.numbers]
+        notes += point_notes([each for each in plain if each.kind == "float"])
+    notes += width_notes(sum(d.role is not Role.MOMENT for d in read) - 1)
+    return notes
 
 
 def _header_note(names: Sequence[str]) -> str:
@@ -355,20 +300,6 @@ def _header_note(names: Sequence[str]) -> str:
         f"{', '.join(names[:_SHOWN_CELLS])}{more}. If the file has no header, put a line with names above "
         "its rows, and create the workload again."
     )
-
-
-def _check_name(name: str) -> None:
-    for kind in (SnakeName, Name):  # of a package, and of a workload, which is shorter
-        pattern = kind.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
-        if not re.fullmatch(pattern, name):
-            raise UsageError(
-                f"{name!r} is not a valid workload name: {PATTERN_WORDS[pattern]}.",
-                hint="for example: new churn",
-            )
-    if keyword.iskeyword(name):
-        raise UsageError(
-            f"{name!r} is a Python keyword and cannot name a package.", hint=f"for example: new {name}_1"
-        )
 
 
 def _asked_task(label: str, ask: Ask) -> Task:
