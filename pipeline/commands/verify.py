@@ -90,8 +90,13 @@ def verify_all(
 
 
 def verified_text(found: Sequence[Verified]) -> str:
-    """Return one line per version."""
-    return "\n".join(each.line() for each in found)
+    """Return one line per version, and a hint if one differs."""
+    lines = [each.line() for each in found]
+    if any(each.problem for each in found):
+        lines.append(
+            "hint: run pushes the newest version anew if it is damaged; rollback publishes an earlier one"
+        )
+    return "\n".join(lines)
 
 
 def verify(place: str, trust: Trust | None = None) -> Iterator[Verified]:

@@ -7,7 +7,7 @@ limited, and only text that all YAML versions read alike becomes a number, a boo
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import yaml
@@ -91,7 +91,7 @@ def read_yaml(raw: bytes | str, *, name: str) -> Document:
     text = _decode(raw, name)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Reader(name, iter(yaml.parse(text, Loader=loader))).document()
+        return _Reader(name, iter(yaml.parse(text, Loader=loader)), text.splitlines()).document()
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text, name) from error
     except yaml.YAMLError as error:
@@ -175,9 +175,10 @@ def _line(event: yaml.Event) -> int:
 class _Reader:
     """Builds the data from the parser's events, which show tags and aliases before they take effect."""
 
-    def __init__(self, name: str, events: Iterator[yaml.Event]) -> None:
+    def __init__(self, name: str, events: Iterator[yaml.Event], lines: Sequence[str]) -> None:
         self._name = name
         self._events = events
+        self._lines = lines
         self._places: dict[KeyPath, Place] = {}
 
     def document(self) -> Document:
@@ -226,6 +227,10 @@ class _Reader:
         self._refuse_indirection(event)
         if not isinstance(event, yaml.ScalarEvent):
             raise self._refused(event, "a list or mapping is used as a key; keys are text")
+        line, column = event.start_mark.line, event.start_mark.column
+        before = self._lines[line][max(column - _MAX_SHOWN_CHARS, 0) : column]
+        if before.rstrip(" \t").endswith("?"):  # [?x] would be {x: null}
+            raise self._refused(event, "text that begins with ? is a key to YAML; put it in quotes")
         if not event.style and event.value == "<<":
             raise self._refused(event, "the merge key '<<' is not allowed; repeat the keys")
         key = self._scalar(event, ())

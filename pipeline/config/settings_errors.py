@@ -1,5 +1,6 @@
 """Words the errors in a workload's settings: place, key, value, rule and remedy."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -40,6 +41,7 @@ _OTHER_NAMES = {
 # A key of another section is suggested only if it is at least this similar.
 _ELSEWHERE_SIMILARITY = 0.8
 
+_IN_CODE = re.compile(r"\.py:\d+: ")  # a fault of the user's code, which no key describes
 _BEHIND_ALL_LINES = 2**31  # problems without a line in the file come last
 
 _TYPE_WORDS = {
@@ -147,7 +149,7 @@ def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
         f"every key is described in {_SCHEMA if (PROJECT_ROOT / _SCHEMA).is_file() else OWN_FOLDER / _SCHEMA}"
     )
     if len(lines) == 1:
-        raise ConfigError(lines[0], hint=hint)
+        raise ConfigError(lines[0], hint="" if _IN_CODE.search(lines[0]) else hint)
     more = [f"and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
     listed = [f"{name}: {len(lines)} problems", *lines[:MAX_PROBLEMS], *more]
     raise ConfigError("\n".join(listed), hint=hint)
@@ -190,7 +192,9 @@ def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
     key = str(path[-1])
     parent = _annotation_at(model, path[:-1])
     siblings = list(_fields(parent)) if _is_section(parent) else []
-    elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in _dotted_keys(model)}
+    elsewhere: dict[str, str] = {}
+    for dotted in _dotted_keys(model):  # the first of a name, such as train.epochs before tune.epochs
+        elsewhere.setdefault(dotted.rpartition(".")[2], dotted)
     other = next((name for name in [_OTHER_NAMES.get(key, "")] if name in siblings), "")
     found = (
         other

@@ -151,6 +151,16 @@ def test_compressed_files_are_unpacked(ingest, write, suffix):
     assert "copy it again" in caught.value.hint
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_compressed_file_with_a_wrong_checksum_is_damaged(ingest, write, suffix):
+    zstandard = pytest.importorskip("zstandard")
+    pack = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor(write_checksum=True).compress}[suffix]
+    packed = bytearray(pack(b"a\n" + b"1\n" * 1000))
+    packed[-5 if suffix == ".gz" else -1] ^= 1
+    with pytest.raises(FileError, match="damaged or cut short"):
+        ingest(write(bytes(packed), f"in.csv{suffix}"))
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
 def test_files_that_were_packed_one_by_one_and_joined_are_unpacked(ingest, write, suffix):
     zstandard = pytest.importorskip("zstandard")

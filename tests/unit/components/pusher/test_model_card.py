@@ -49,6 +49,7 @@ PROVENANCE = {
 
 def test_card_has_purpose_data_metrics_limits_and_a_request():
     card = model_card(PROVENANCE)
+    assert "It predicts the column tips." in card
     headings = [line for line in card.splitlines() if line.startswith("#")]
     assert headings == [
         "# taxi",

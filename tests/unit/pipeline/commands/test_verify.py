@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands.verify import Verified, verify, verify_all
+from slipway.pipeline.commands.verify import Verified, verified_text, verify, verify_all
 from slipway.pipeline.commands.versions import rollback
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.config.push import SignConfig
@@ -41,6 +41,8 @@ def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
     [found] = verify(f"{base}/{first}/")
     assert found.address == f"{base}/{first}"
     assert found.problem == "saved_model.pb does not match its manifest.json"
+    assert "\nhint: run pushes the newest version anew" in verified_text([found])
+    assert "hint" not in verified_text(list(verify(f"{base}/{second}")))
 
 
 def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monkeypatch):

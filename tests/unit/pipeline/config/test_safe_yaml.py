@@ -86,6 +86,10 @@ def test_scalars_mean_the_same_everywhere(text, value):
         ("\ufeffa: 1", {"a": 1}),
         ("a: 1\r\nb: 2\r\n", {"a": 1, "b": 2}),
         ("größe: 日本", {"größe": "日本"}),
+        (
+            "a: b?\nc: {d: e?, f?: g}\n?h: [i?, j]",
+            {"a": "b?", "c": {"d": "e?", "f?": "g"}, "?h": ["i?", "j"]},
+        ),
         ("yes: 1\n'2': x\n'<<': y\nnull-ish: 3", {"yes": 1, "2": "x", "<<": "y", "null-ish": 3}),
     ],
 )
@@ -132,6 +136,7 @@ def test_place_of_each_key_and_item_is_known_with_its_text():
         ("&x a: 1", "w.yaml:1: text that begins with & is an anchor"),
         ("a: &x [*x]", "w.yaml:1: text that begins with & is an anchor"),
         ("a: 1\n<<: {b: 1}", "w.yaml:2: the merge key '<<' is not allowed; repeat the keys"),
+        ("a: [b, ?x]", "w.yaml:1: text that begins with ? is a key to YAML; put it in quotes"),
         ("a: 1\nb: 2\na: 3", "w.yaml:3: a: given twice, first on line 1; keep one"),
         ("t:\n  b: 2\n  'b': 3", "w.yaml:3: t.b: given twice, first on line 2; keep one"),
         ("[" * (MAX_DEPTH + 1), f"w.yaml:1: nested deeper than {MAX_DEPTH} levels"),
@@ -142,7 +147,7 @@ def test_place_of_each_key_and_item_is_known_with_its_text():
         # Keys and numbers.
         ("null: a", "w.yaml:1: the key null is not text; put it in quotes"),
         ("1: a\n'1': b", "w.yaml:2: 1: given twice, first on line 1; keep one"),
-        ("? \n: a", "w.yaml:1: the key null is not text"),
+        ("? \n: a", "w.yaml:1: text that begins with ? is a key to YAML"),
         ("true: a", "w.yaml:1: the key true is not text"),
         ("1.10: a", "w.yaml:1: the key 1.1 is not text"),
         ("? [a]\n: 1", "w.yaml:1: a list or mapping is used as a key; keys are text"),

@@ -198,6 +198,7 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
         ("train.batch_size=0", "--set train.batch_size=0: must be at least 1; the default is 256"),
         ("train.batch_siz=1", "--set train.batch_siz: unknown key; nearest: batch_size"),
         ("batch_size=1", "--set batch_size: unknown key; nearest: train.batch_size"),
+        ("epochs=1", "--set epochs: unknown key; nearest: train.epochs"),
         (
             "train.profile_steps=20:10",
             "--set train.profile_steps='20:10': counts from 1, and the first step comes",
@@ -833,6 +834,9 @@ def test_no_name_is_looked_for_in_place_of_a_key_that_is_only_counted(lines_of, 
 
 def test_code_that_does_not_parse_is_reported_before_anything_runs(load, lines_of, root):
     (root / "work/features.py").write_text("import os\n\ndef preprocess(inputs:\n    return {}\n")
+    with pytest.raises(ConfigError) as refused:
+        load()
+    assert refused.value.hint == "", "the schema describes keys, not code"
     assert lines_of() == [
         "w.yaml:6: transform.preprocessing_fn = 'work.features.preprocess': "
         "work/features.py:3: '(' was never closed"

@@ -94,6 +94,7 @@ def test_a_table_becomes_a_workload_that_loads(root):
     assert config.data.columns == ("age", "plan", "signed up", "churned")
     assert config.data.source == "data.csv"
     assert config.transform.label == "churned"
+    assert config.description == "Predicts churned from 3 columns."
     assert "id                left out" in begun.text() or "id         left out" in begun.text()
     assert "hint: " in begun.text().splitlines()[-1]
 
@@ -260,6 +261,8 @@ def test_boosted_trees_are_trained_and_a_profile_trains_the_network(root, values
     assert trees.model == "slipway.components.trainer.models.boosted_trees.build_model"
     assert trees.hyperparameters == classes
     assert network.model == "workloads.customers.model.build_model"
+    assert ("label_mean" in network.hyperparameters) is (classes == {"classes": None})
+    assert "100." not in (root / "workloads/customers/model.py").read_text(), "the label's mean is no code"
     assert "learning_rate" in network.hyperparameters
 
 
@@ -771,6 +774,22 @@ def test_milliseconds_since_1970_are_times_if_the_name_says_so_and_else_a_questi
     assert [int(each["createdat_hour"][0]) for each in found] == [22, 1]
     assert [int(each["createdat_weekday"][0]) for each in found] == [1, 2], "a Tuesday, and the day after"
     load_workload(root / "workloads/customers/workload.yaml", root=root)
+
+
+def test_a_moment_becomes_features_of_the_day_the_season_and_the_trend(root):
+    _write(root, COLUMNS)
+    _begin(root)
+    row = {"id": [1], "age": [30.0], "plan": ["pro"], "churned": ["no"]}
+    days = ["2024-01-10 00:30", "2024-07-10 00:30", "2025-01-09 06:30"]
+    rows = [{**row, "signed up": [day]} for day in days]
+    schema = root / "schemas/customers.pbtxt"
+    found = transformed(_preprocessing(root).preprocessing_fn, rows, schema=schema)
+    columns = {name: [float(each[name].ravel()[0]) for each in found] for name in found[0]}
+    assert columns["signed_up_hour"] == [0, 0, 6]
+    assert columns["signed_up_trend"] == sorted(columns["signed_up_trend"])
+    cosines = columns["signed_up_year_cos"]
+    assert cosines[0] == pytest.approx(cosines[2], abs=0.01), "the same day of another year"
+    assert cosines[1] < -0.9 < 0.9 < cosines[0]
 
 
 def test_one_long_list_among_many_empty_ones_takes_memory_for_its_own_numbers(root, monkeypatch):

@@ -281,6 +281,12 @@ def test_of_many_classes_a_rare_one_has_less_than_half_of_an_equal_share(rows, i
     assert any("have kind rare: accuracy says little" in note for note in plan.notes) == is_told
 
 
+def test_a_class_of_a_few_rows_in_thousands_is_counted_instead_of_0_percent():
+    label = column_facts("churned", ["no"] * 2998 + ["yes"] * 2)
+    plan = decide([column_facts("x", NOISE.tolist() * 3), label], label="churned", task="binary", leaks={})
+    assert any(note.startswith("Only 2 of 3,000 rows have churned yes: accuracy") for note in plan.notes)
+
+
 def test_what_makes_classes_of_numbers_is_told():
     label = column_facts("score", [*_cycle(*map(str, range(40))), "pending"])
     plan = decide([column_facts("x", NOISE.tolist()), label], label="score", task="multiclass", leaks={})
