@@ -21,7 +21,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,62 +148,131 @@ def _with(answer: Answer, found: list[Trait]) -> Answer:
     return replace(answer, traits=tuple(dict.fromkeys((*answer.traits, *found))))
 
 
+class _RefusedError(Exception):
+    """The model cannot be trained so: what is wrong, in which layer, of which kind, and the remedy."""
+
+    def __init__(self, words: str, *, layer: str = "", cause: str = "", remedy: str = "") -> None:
+        super().__init__(words)
+        self._words, self._layer, self._cause, self._remedy = words, layer, cause, remedy
+
+    def step(self, batch_size: int) -> Compiled:
+        """Return the step of this batch size, which is not compiled."""
+        return Compiled(
+            batch_size=batch_size,
+            error=self._words,
+            error_layer=self._layer,
+            error_cause=self._cause,
+            error_remedy=self._remedy,
+        )
+
+
 def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[Answer], None]) -> Answer:
     import keras
 
-    from slipway.components.preflight.lengths import judge_lengths
     from slipway.components.preflight.model_traits import traits_of
     from slipway.components.preflight.shapes import layers_of
-    from slipway.components.trainer.buckets import Buckets
-    from slipway.components.trainer.compile_options import accumulate
-    from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
-    from slipway.components.trainer.loss_labels import require_equal_shapes
-    from slipway.components.trainer.trace_error import LEAK, explain
-    from slipway.components.trainer.user_model import build_model, require_outputs
 
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
     features = {each["name"]: Feature.from_json(each) for each in question.features}
-    inputs = {name: feature for name, feature in features.items() if name not in question.labels}
-    buckets = Buckets.of(question.bucket_by_length, inputs)
     known = Answer(
         step=Compiled(batch_size=question.batch_size),
         target="tpu" if question.slice.generation else "cpu",
         is_fast=question.is_fast,
         policy=policy,
     )
-
-    def refused(words: str, *, layer: str = "", cause: str = "", remedy: str = "") -> Answer:
-        step = Compiled(
-            batch_size=question.batch_size,
-            error=words,
-            error_layer=layer,
-            error_cause=cause,
-            error_remedy=remedy,
+    try:
+        model = _built(question, features)
+        known = replace(
+            known,
+            parameters=model.count_params(),
+            layers=layers_of(model, line_of=lines.of),
+            variables=tuple(
+                each.path for each in (*model.trainable_variables, *model.non_trainable_variables)
+            ),
         )
-        return replace(known, step=step)
+        _require_trainable(model, question, lines)
+        with _code_of_the_user(question, model, lines):
+            where = _places(model, question, lines)
+            step = TrainingStep(model, features, question, mesh, where=where)
+            traced, found, leaking, calls = _traced(step, model, question, where)
+            known = replace(known, layers=layers_of(model, calls, line_of=lines.of))
+        _require_no_leak(leaking)
+        found = (*found, *_found_by_length(model, features, question, mesh))
+        known = replace(
+            known,
+            callbacks=tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where))),
+            traits=(*traits_of(model, question, lines, calls), *_train_step_of_jax(model), *found),
+        )
+        _require_layout(step)
+    except _RefusedError as refused:
+        return replace(known, step=refused.step(question.batch_size))
+    known = replace(known, state_bytes=step.state_bytes, mesh=step.mesh_axes)
+    first = step.compiled(question.batch_size, fast=question.is_fast)
+    if not (question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory)):
+        return replace(known, step=first)
+    before_search(replace(known, step=first, is_search_cut=True))
+    began = time.monotonic()
+    fits, fails = largest_batch(
+        first,
+        quickly=lambda batch: step.compiled(batch, fast=True),
+        fully=lambda batch: step.compiled(batch, fast=question.is_fast),
+        unit=question.replicas * (8 if question.batch_size % (8 * question.replicas) == 0 else 1),
+        limit=SEARCH_LIMIT_ROWS * question.replicas,
+        has_time=lambda: time.monotonic() < began + question.search_s,
+        has_time_to_approach=lambda: time.monotonic() < began + question.search_s / 2,
+    )
+    return replace(known, step=first, fits_batch=fits, fails_batch=fails)
+
+
+@contextmanager
+def _code_of_the_user(question: Question, model: Any = None, lines: Any = None) -> Iterator[None]:
+    """Refuse the model with what the block raises, in words: it, and all that it calls, may raise anything.
+
+    Args:
+        model: the model; None while it is built, when only errors of its layers are refused.
+        lines: where its layers were made.
+    """
+    from slipway.components.trainer.trace_error import explain
 
     try:
-        model = build_model(question.model, inputs, question.hyperparameters)
-        require_outputs(model, question.label, question.model)
-        shapes = {name: features[name].shape for name in question.labels}
-        require_equal_shapes(model, question.label, shapes, question.model)
+        yield
     except SlipwayError:
         raise
     except Exception as error:
         if missing_module(error, question.model):
             raise
         told = explain(error, question.model)
-        if told.cause == "other":
+        if model is not None:
+            told = _with_a_line(told, model, lines)
+        elif told.cause == "other":
             raise ComponentError(told.message, hint=told.remedy) from error
-        return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
-    known = replace(
-        known,
-        parameters=model.count_params(),
-        layers=layers_of(model, line_of=lines.of),
-        variables=tuple(each.path for each in (*model.trainable_variables, *model.non_trainable_variables)),
-    )
+        raise _RefusedError(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy) from error
+
+
+def _built(question: Question, features: Mapping[str, Any]) -> Any:
+    """Return the user's model, whose outputs and labels fit each other."""
+    from slipway.components.trainer.loss_labels import require_equal_shapes
+    from slipway.components.trainer.user_model import build_model, require_outputs
+
+    with _code_of_the_user(question):
+        model = build_model(question.model, _inputs(question, features), question.hyperparameters)
+        require_outputs(model, question.label, question.model)
+        shapes = {name: features[name].shape for name in question.labels}
+        require_equal_shapes(model, question.label, shapes, question.model)
+    return model
+
+
+def _inputs(question: Question, features: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: feature for name, feature in features.items() if name not in question.labels}
+
+
+def _require_trainable(model: Any, question: Question, lines: Any) -> None:
+    """Refuse a model of unknown shapes, with a train_step of another backend, or without an optimizer."""
+    from slipway.components.trainer.compile_options import accumulate
+    from slipway.components.trainer.devices.tpu_model import require_known_shapes
+
     try:
         require_known_shapes(model)
     except ComponentError as error:
@@ -210,61 +280,48 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
         name = layer[1] if layer else ""
         line = lines.by_name(model).get(name, "")
         words = f"{error.message} ({line})" if line else error.message
-        return refused(words, layer=name, remedy=error.hint)
+        raise _RefusedError(words, layer=name, remedy=error.hint) from error
     if words := _wrong_train_step(model, question.model):
-        return refused(words, cause="tensorflow", remedy=JAX_STEP)
+        raise _RefusedError(words, cause="tensorflow", remedy=JAX_STEP)
     if model.optimizer is None:
         line = lines.of_compile(model)
         words = "model.compile has optimizer=None, and nothing would change the weights"
-        return refused(f"{line}: {words}" if line else words, cause="other", remedy=NO_OPTIMIZER)
+        raise _RefusedError(f"{line}: {words}" if line else words, cause="other", remedy=NO_OPTIMIZER)
     if question.accumulate_steps > 1:
         try:
             accumulate(model, question.accumulate_steps)
         except ComponentError as error:
-            return refused(error.message, cause="other", remedy=error.hint)
-    try:
-        where = _places(model, question, lines)
-        step = TrainingStep(model, features, question, mesh, where=where)
-        traced, found, leaking, calls = _traced(step, model, question, where)
-        known = replace(known, layers=layers_of(model, calls, line_of=lines.of))
-    except SlipwayError:
-        raise
-    except Exception as error:  # the user's code, and all that it calls, may raise anything
-        if missing_module(error, question.model):
-            raise
-        told = _with_a_line(explain(error, question.model), model, lines)
-        return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
+            raise _RefusedError(error.message, cause="other", remedy=error.hint) from error
+
+
+def _require_no_leak(leaking: str | None) -> None:
+    """Refuse a step that uses a tensor of an earlier trace, in a place that may be unknown ("")."""
+    from slipway.components.trainer.trace_error import LEAK
+
     if leaking is not None:
         cause, words, remedy = LEAK
-        return refused(f"{leaking}: {words}" if leaking else words, cause=cause, remedy=remedy)
-    try:
-        if buckets.lengths:
-            found = (*found, *judge_lengths(model, features, question, mesh, buckets))
-    except ComponentError as error:
-        return refused(error.message, cause="shape", remedy=error.hint)
-    known = replace(
-        known,
-        callbacks=tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr, where))),
-        traits=(*traits_of(model, question, lines, calls), *_train_step_of_jax(model), *found),
-    )
+        raise _RefusedError(f"{leaking}: {words}" if leaking else words, cause=cause, remedy=remedy)
+
+
+def _require_layout(step: TrainingStep) -> None:
     if fault := step.layout_fault:
-        return refused(fault.words, cause="layout", remedy=fault.remedy)
-    known = replace(known, state_bytes=step.state_bytes, mesh=step.mesh_axes)
-    first = step.compiled(question.batch_size, fast=question.is_fast)
-    sizes: tuple[int | None, int | None] = (None, None)
-    if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
-        before_search(replace(known, step=first, is_search_cut=True))
-        began = time.monotonic()
-        sizes = largest_batch(
-            first,
-            quickly=lambda batch: step.compiled(batch, fast=True),
-            fully=lambda batch: step.compiled(batch, fast=question.is_fast),
-            unit=question.replicas * (8 if question.batch_size % (8 * question.replicas) == 0 else 1),
-            limit=SEARCH_LIMIT_ROWS * question.replicas,
-            has_time=lambda: time.monotonic() < began + question.search_s,
-            has_time_to_approach=lambda: time.monotonic() < began + question.search_s / 2,
-        )
-    return replace(known, step=first, fits_batch=sizes[0], fails_batch=sizes[1])
+        raise _RefusedError(fault.words, cause="layout", remedy=fault.remedy)
+
+
+def _found_by_length(
+    model: Any, features: Mapping[str, Any], question: Question, mesh: Any
+) -> tuple[Trait, ...]:
+    """Return what the model does at each length of the examples, where they are batched by length."""
+    from slipway.components.preflight.lengths import judge_lengths
+    from slipway.components.trainer.buckets import Buckets
+
+    buckets = Buckets.of(question.bucket_by_length, _inputs(question, features))
+    if not buckets.lengths:
+        return ()
+    try:
+        return tuple(judge_lengths(model, features, question, mesh, buckets))
+    except ComponentError as error:
+        raise _RefusedError(error.message, cause="shape", remedy=error.hint) from error
 
 
 def _with_a_line(told: Any, model: Any, lines: Any) -> Any:
