@@ -51,6 +51,7 @@ def test_a_folder_becomes_a_workload_that_loads(root, pictures):
     config = load_workload(root / "workloads/pets/workload.yaml", root=root)
     assert (config.data.source, config.data.format, config.data.label) == ("pets", "images", "label")
     assert config.train.images == {"image": (10, 12, 1)}
+    assert config.train.hyperparameters["augment"] == {"shift": 0.1, "zoom": 0.1}
     assert begun.text().splitlines()[0] == "36 images of 3 classes."
     assert begun.text().splitlines()[-1].endswith("run pets")
 

@@ -39,10 +39,15 @@ def test_one_coloured_image_makes_all_coloured(modes, channels):
     assert _plan(modes=modes).channels == channels
 
 
-def test_few_images_get_small_batches_and_as_many_updates():
+def test_few_images_get_small_batches_and_small_ones_as_many_updates():
     few, many = _plan(classes={"a": 30, "b": 30}), _plan(classes={"a": 30_000, "b": 30_000})
-    assert (few.batch_size, few.epochs) == (8, 50)
+    assert (few.batch_size, few.epochs) == (8, 100)
     assert (many.batch_size, many.epochs) == (128, 5)
+    epochs = [
+        _plan(classes={"a": 900, "b": 900}, sizes={side: 1800}).epochs
+        for side in ((28, 28), (64, 64), (65, 65))
+    ]
+    assert epochs == [100, 26, 26]
 
 
 def test_broken_images_are_reported_and_do_not_stop_the_first_run():
