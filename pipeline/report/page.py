@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -108,7 +109,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["seconds"] = seconds
+    environment.filters.update(seconds=seconds, breakable=_breakable)
     environment.globals.update(
         marks=MARKS,
         side=SIDE_PX,
@@ -125,6 +126,11 @@ def _shown(value: Any) -> Any:
     if isinstance(value, str) and not isinstance(value, markupsafe.Markup) and not value.isprintable():
         return printable(value)
     return value
+
+
+def _breakable(name: object) -> markupsafe.Markup:
+    """Escape a name and let it break behind each `_` and `.` before a letter, not before its last letters."""
+    return markupsafe.Markup("<wbr>").join(re.split(r"(?<=[_.])(?=[^\W\d_])", _shown(str(name))))
 
 
 def _write(path: Path, text: str) -> None:

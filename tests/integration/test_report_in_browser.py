@@ -126,6 +126,37 @@ def test_a_page_full_of_hostile_and_long_names_keeps_its_width_and_to_itself(vis
     assert [address for address in seen.found["asked"] if not address.startswith("data:")] == []
 
 
+# The words within which a line ends, each with what stands on either side, and the width with all open.
+BROKEN = """(() => {
+  for (const part of page.querySelectorAll("details")) part.open = true;
+  const walk = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT), range = page.createRange();
+  const broken = [];
+  for (let text = walk.nextNode(); text; text = walk.nextNode()) {
+    if (text.parentElement.closest("pre, script")) continue;
+    for (const {index: at} of text.data.matchAll(/[a-z](?=[a-z])/g)) {
+      range.setStart(text, at); range.setEnd(text, at + 2);
+      if (range.getClientRects().length > 1)
+        broken.push(text.data.slice(0, at + 1) + "/" + text.data.slice(at + 1));
+    }
+  }
+  return {broken, width: root.scrollWidth};
+})()"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width_px", [420, 1400])
+def test_a_long_name_breaks_between_its_words_and_not_before_its_last_letters(
+    visit, report_run, tmp_path, width_px
+):
+    record = report_run("root_mean_squared_error", "complete")
+    pages = [write_page(record, tmp_path), write_index([record, record], tmp_path)]
+
+    seen = [visit(page, width_px=width_px, look=BROKEN).found for page in pages]
+
+    assert [each["broken"] for each in seen] == [[], []]
+    assert all(each["width"] <= each["room"] for each in seen)
+
+
 @pytest.mark.slow
 def test_the_index_keeps_its_width_too(visit, tmp_path):
     record = make_run(tmp_path, HOSTILE)

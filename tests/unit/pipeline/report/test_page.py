@@ -172,6 +172,15 @@ def test_text_of_others_stays_text(report_run, tmp_path, hostile, state):
     assert all(a["href"].startswith(("#", "data:,")) for _, a in found if a.get("href"))
 
 
+def test_a_name_may_break_behind_its_underscores_and_stays_text(report_run, tmp_path):
+    record = report_run(state="complete")
+    record.metrics = {"mean_<b>\x1b_error.of_2": 0.5}
+
+    text = page_of(record, tmp_path)
+
+    assert "<dt>mean_&lt;b&gt;\\x1b_<wbr>error.<wbr>of_2</dt>" in text
+
+
 def test_control_characters_are_written_out(report_run, tmp_path):
     record = report_run("a\x1b[31m\u202eb")
     record.nodes[0].why = "a\x1b[31m\u202eb\udc80c"  # a file's name may hold bytes that are not text
