@@ -158,6 +158,19 @@ def test_a_long_name_breaks_between_its_words_and_not_before_its_last_letters(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width_px", [320, 1400])
+@pytest.mark.parametrize("name", ["yes", "electroencephalographically"])
+def test_the_confusion_matrix_of_two_classes_stays_in_its_tile(visit, report_run, tmp_path, name, width_px):
+    page = write_page(report_run(name, "complete"), tmp_path)
+
+    look = """({out: [...page.querySelectorAll(".tiles table")].map(table =>
+      table.getBoundingClientRect().right - table.parentElement.getBoundingClientRect().right)})"""
+    (out,) = visit(page, width_px=width_px, look=look).found["out"]
+
+    assert out <= 0
+
+
+@pytest.mark.slow
 def test_the_index_keeps_its_width_too(visit, tmp_path):
     record = make_run(tmp_path, HOSTILE)
     write_page(record, tmp_path)
