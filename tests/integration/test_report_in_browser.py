@@ -171,6 +171,44 @@ def test_the_confusion_matrix_of_two_classes_stays_in_its_tile(visit, report_run
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["index", "difference"])
+def test_ids_times_and_states_of_runs_are_in_one_line_each_on_a_wide_screen(
+    visit, report_run, tmp_path, kind
+):
+    old, new = report_run("old", "failed"), report_run("new", "complete")
+    for record in (old, new):
+        record.started_at, record.wall_s = "2026-11-30T17:32:08+00:00", 4000.0
+        record.metrics = {f"output_{at}/root_mean_squared_error": 0.5 for at in range(12)}
+    page = page_of_runs(kind, old, new, tmp_path)
+
+    look = """(() => {
+      const range = page.createRange(), lines = {};
+      for (const cell of page.querySelector("table").tBodies[0].rows[0].cells) {
+        range.selectNodeContents(cell);
+        const name = cell.dataset.label ?? "run";
+        lines[name] = new Set(Array.from(range.getClientRects(), line => Math.round(line.bottom))).size;
+      }
+      return {lines};
+    })()"""
+    lines = visit(page, width_px=1400, look=look).found["lines"]
+
+    assert {name: lines[name] for name in ("run", "state", "started", "duration")} == {
+        "run": 1,
+        "state": 1,
+        "started": 1,
+        "duration": 1,
+    }
+
+
+def page_of_runs(kind: str, old: RunRecord, new: RunRecord, folder: Path) -> Path:
+    """The table of all runs, or the page of what differs between two."""
+    if kind == "index":
+        return write_index([new, old], folder)
+    found = difference_page(compare(old, new, {}, {}), old, new)
+    return write("difference.html.j2", found, folder / "diff.html")
+
+
+@pytest.mark.slow
 def test_the_index_keeps_its_width_too(visit, tmp_path):
     record = make_run(tmp_path, HOSTILE)
     write_page(record, tmp_path)
@@ -281,14 +319,7 @@ def test_nor_against_the_index_and_the_page_of_a_difference(violations, report_r
         workload="w", target=WorkloadRun(config=json.dumps({"train": {"seed": 2, LONG: LONG}}))
     )
     write_page(new, tmp_path)
-    pages = [
-        write_index([new, old, new], tmp_path),
-        write(
-            "difference.html.j2",
-            difference_page(compare(old, new, {}, {}), old, new),
-            tmp_path / "diff.html",
-        ),
-    ]
+    pages = [page_of_runs(kind, old, new, tmp_path) for kind in ("index", "difference")]
 
     assert [violations(page, dark=dark) for page in pages] == [[], []]
 

@@ -1,3 +1,4 @@
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -77,6 +78,19 @@ def test_the_command_writes_a_page_in_which_text_of_others_stays_text(runs, tmp_
     assert "4 changes" in written[1]
     assert "\x1b" not in written[1]
     assert "default-src &#39;none&#39;" in written[1]
+
+
+def test_all_sections_are_under_one_head(runs, tmp_path):
+    old, new = runs()
+    path = pages.diff_page(old.run_id, new.run_id, tmp_path, tmp_path / "diff.html")
+    text = path.read_text(encoding="utf-8")
+
+    assert re.findall(r'<th scope="rowgroup"[^>]*>(.*?)</th>', text) == [
+        "Metrics",
+        "Parameters",
+        "Node durations",
+    ]
+    assert text.count('<th scope="col">old</th>') == 1
 
 
 def test_runs_that_are_alike_say_so(runs, tmp_path):
