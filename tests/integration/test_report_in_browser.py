@@ -269,6 +269,33 @@ def test_the_table_of_all_runs_is_sorted_by_any_column_with_what_is_empty_last(v
     assert found["pipeline"] == ["bac", "acb", True]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width_px", [320, 1000])
+def test_the_table_of_all_runs_shows_the_rows_that_hold_every_word_that_is_typed(visit, tmp_path, width_px):
+    runs = [
+        RunRecord("20260101-000003-a", "taxi", state="complete", started_at="2026-01-01T00:03:00+00:00"),
+        RunRecord("20260101-000002-b", "digits", state="failed", started_at="2026-01-01T00:02:00+00:00"),
+        RunRecord("20260101-000001-c", "taxi", state="failed", started_at="2026-01-01T00:01:00+00:00"),
+    ]
+    look = """(() => {
+      const input = page.querySelector("input"), rows = [...page.querySelector("table").tBodies[0].rows];
+      const seen = [];
+      for (const words of ["TAXI", "fail  taxi", "none", " "]) {
+        input.value = words; input.dispatchEvent(new Event("input"));
+        const shown = rows.filter(row => row.checkVisibility()).map(row => row.cells[0].textContent.at(-1));
+        seen.push([shown.join(""), page.querySelector("output").textContent]);
+      }
+      return {seen, name: input.labels[0].textContent, width: root.scrollWidth};
+    })()"""
+
+    seen = visit(write_index(runs, tmp_path), width_px=width_px, look=look)
+
+    assert seen.found["seen"] == [["ac", "2 of 3"], ["c", "1 of 3"], ["", "0 of 3"], ["abc", "3 of 3"]]
+    assert seen.found["name"].startswith("Filter")
+    assert seen.found["width"] <= seen.found["room"]
+    assert seen.console == []
+
+
 @pytest.fixture
 def violations(visit, tmp_path):
     """The violations that axe-core, an accessibility checker, finds on a page: rule and elements.

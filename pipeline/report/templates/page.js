@@ -1,6 +1,6 @@
 "use strict";
-/* The page is readable without this script. It lets a header's button sort its table, opens the details that a
-   link leads to, and opens for printing the details whose content is nowhere else on the page. */
+/* The page is readable without this script. It lets a header's button sort its table and words filter its rows,
+   opens the details that a link leads to, and for printing those whose content is nowhere else on the page. */
 function key(row, column) {
   const cell = row.cells[column], value = cell.dataset.value, text = value ?? cell.textContent.trim();
   const number = value === undefined ? parseFloat(text) : value === "" ? NaN : Number(value);
@@ -25,6 +25,18 @@ for (const header of document.querySelectorAll("table.sortable thead th")) {
   button.append(...header.childNodes);
   header.append(button);
   button.addEventListener("click", () => sort(button));
+}
+for (const table of document.querySelectorAll("table.filtered")) {
+  const label = document.createElement("label"), input = document.createElement("input");
+  const count = document.createElement("output"), rows = Array.from(table.tBodies[0].rows);
+  input.type = "search";
+  label.append("Filter: ", input);
+  table.parentElement.before(label, " ", count);
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const row of rows) row.hidden = !words.every(word => row.textContent.toLowerCase().includes(word));
+    count.textContent = `${rows.filter(row => !row.hidden).length} of ${rows.length}`;
+  });
 }
 function reveal() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
