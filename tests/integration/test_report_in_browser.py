@@ -209,6 +209,35 @@ def page_of_runs(kind: str, old: RunRecord, new: RunRecord, folder: Path) -> Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("width_px", "beside"), [(420, False), (1400, True)])
+def test_the_timeline_is_whole_and_the_nodes_are_beside_the_graph_where_there_is_room(
+    visit, tmp_path, width_px, beside
+):
+    record = make_run(tmp_path, "a_node_whose_name_is_longer_than_its_bar")
+    for node in record.nodes:
+        node.peak_bytes = 123_456_789_012
+    page = write_page(record, tmp_path)
+
+    look = """(() => {
+      const drawn = page.querySelector("svg.times"), box = drawn.getBoundingClientRect();
+      const parts = [...drawn.querySelectorAll("text, rect")].map(part => part.getBoundingClientRect());
+      const [graph, nodes] = Array.from(
+        page.querySelector(".beside").children, part => part.getBoundingClientRect());
+      return {
+        parts: parts.length, drawn: [box.left, box.right],
+        cut: parts.filter(part => part.left < box.left - 1 || part.right > box.right + 1
+          || part.bottom > box.bottom + 1).length,
+        beside: graph.right < nodes.left && nodes.top < graph.bottom,
+      };
+    })()"""
+    found = visit(page, width_px=width_px, look=look).found
+
+    assert (found["parts"], found["cut"]) == (8, 0)
+    assert 0 <= found["drawn"][0] < found["drawn"][1] <= found["room"]
+    assert found["beside"] == beside
+
+
+@pytest.mark.slow
 def test_the_index_keeps_its_width_too(visit, tmp_path):
     record = make_run(tmp_path, HOSTILE)
     write_page(record, tmp_path)

@@ -172,6 +172,17 @@ def test_text_of_others_stays_text(report_run, tmp_path, hostile, state):
     assert all(a["href"].startswith(("#", "data:,")) for _, a in found if a.get("href"))
 
 
+@pytest.mark.parametrize(("state", "colour"), [("complete", "muted"), ("stopped", "bad")])
+def test_what_is_worse_is_red_only_where_the_model_was_not_accepted(report_run, tmp_path, state, colour):
+    record = report_run(state=state)
+    record.metrics = {"auc": 0.9}
+    edited(record, "ModelBlessing", "verdict.json", baseline_metrics={"auc": 0.9004})
+
+    note = re.findall(r'<dd class="note (\w+)">(▼ worse: .*?)</dd>', page_of(record, tmp_path))
+
+    assert note == [(colour, "▼ worse: -0.0004 from the last blessed model")]
+
+
 def test_a_name_may_break_behind_its_underscores_and_stays_text(report_run, tmp_path):
     record = report_run(state="complete")
     record.metrics = {"mean_<b>\x1b_error.of_2": 0.5}
