@@ -10,9 +10,11 @@ from typing import Any
 from slipway.components.finite_json import finite
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.time_limit import LateError, within
+from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.outcome import nodes_in_the_way, read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
+from slipway.pipeline.wiring.own_commands import check_webhook
 
 # The end of a run is delayed by a notification at most this long.
 COMMAND_LIMIT_S = 60.0
@@ -107,11 +109,12 @@ def _command(command: Sequence[str], payload: Mapping[str, object]) -> Iterator[
 
 
 def _webhook(variable: str, payload: Mapping[str, object]) -> Iterator[str]:
-    address = os.environ.get(variable, "")
-    if not address.startswith(("https://", "http://")):
-        held = "holds no http(s) address" if address else "is not set"
-        yield f"notify.webhook_env: the environment variable {variable} {held}"
+    try:
+        check_webhook(variable)
+    except ConfigError as error:
+        yield error.message
         return
+    address = os.environ[variable]
     try:
         # The timeout of `requests` restarts with every byte received; this one limits the total time.
         problem = within(WEBHOOK_LIMIT_S, lambda: _post(address, payload))

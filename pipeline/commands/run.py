@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slipway.pipeline.commands.show import find
 from slipway.pipeline.engine.run_end import LateInterrupt, warn_of_damage
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
@@ -51,7 +51,7 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     """Run a request, or continue the run `resumed`; return the exit code.
 
     Raises:
-        UsageError: the request is invalid, or the command to notify is not there; there is no run.
+        UsageError: the request is invalid; there is no run.
     """
     from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
@@ -59,7 +59,7 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.run_display import stderr_display
 
-    asked.check_notify()
+    _warn_if_nobody_is_told(asked)
     leave = warming.leaving()
 
     def leave_warm_process(ended: RunRecord) -> None:
@@ -78,6 +78,14 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
         except LateInterrupt as error:
             return error.exit_code
     return record.exit_code or 0
+
+
+def _warn_if_nobody_is_told(asked: "Request") -> None:
+    """Say before the run what keeps it from telling its end; a fault of a notification stops no run."""
+    try:
+        asked.check_notify()
+    except ConfigError as error:
+        say(f"warning: {error.message}: nobody will be told there how this run ends.", f"hint: {error.hint}")
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
@@ -138,7 +146,7 @@ def begin(asked: "Request", *, airflow: str) -> str:
     from slipway.pipeline.engine.stepwise_run import begin as begin_run
     from slipway.pipeline.screen.run_display import stderr_display
 
-    asked.check_notify()
+    _warn_if_nobody_is_told(asked)
     with (
         contextlib.closing(stderr_display()) as display,
         standby.find() or contextlib.nullcontext() as warm,

@@ -49,7 +49,7 @@ from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_patterns
 from slipway.pipeline.wiring.keras_choice import other_keras
 from slipway.pipeline.wiring.metadata_store import server_of
-from slipway.pipeline.wiring.own_commands import check_program
+from slipway.pipeline.wiring.own_commands import check_program, check_webhook
 from slipway.pipeline.wiring.pushed_versions import signing_key
 
 TRAINING_NODES = frozenset({"Tuner", "Trainer"})
@@ -221,13 +221,16 @@ class Request(RecordedRequest):
             )
 
     def check_notify(self) -> None:
-        """Reject a `notify.command` that is not there: of this run nobody would be told.
+        """Reject a `notify.command` or `notify.webhook_env` that is not there: nobody would be told.
 
         Raises:
-            ConfigError: as `own_commands.check_program`.
+            ConfigError: as `own_commands.check_program` and `check_webhook`.
         """
-        if self.is_workload and self._config.notify is not None:
-            check_program("notify.command", self._config.notify.command, none="notify=null")
+        if not self.is_workload or (notify := self._config.notify) is None:
+            return
+        check_program("notify.command", notify.command, none="notify=null")
+        if notify.webhook_env is not None:
+            check_webhook(notify.webhook_env)
 
     @property
     def _config(self) -> WorkloadConfig:

@@ -1,5 +1,6 @@
 """The user's own commands after a push and at a run's end, looked for before there is anything to tell."""
 
+import os
 import shutil
 from collections.abc import Sequence
 
@@ -27,4 +28,20 @@ def check_program(key: str, command: Sequence[str], *, none: str) -> None:
             f"{key}: {name!r} is not {where}",
             hint="a script of the project is named by a path with a '/', without '~' or '$VARIABLE', since "
             f"no shell reads it, and must be executable (chmod +x); where none is meant: --set '{none}'",
+        )
+
+
+def check_webhook(variable: str) -> None:
+    """Reject a `notify.webhook_env` whose variable holds no address.
+
+    Raises:
+        ConfigError: names the variable and not what it holds, which is as secret as a password.
+    """
+    address = os.environ.get(variable, "")
+    if not address.startswith(("https://", "http://")):
+        held = "holds no http(s) address" if address else "is not set"
+        raise ConfigError(
+            f"notify.webhook_env: the environment variable {variable} {held}",
+            hint="cron and services know none of a shell's variables: set it where they start the run; where "
+            "none is meant: --set 'notify=null'",
         )

@@ -8,8 +8,9 @@ import pytest
 from slipway.pipeline.commands import run
 from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.commands.run import moved_lines
-from slipway.pipeline.engine import stepwise_run
+from slipway.pipeline.engine import local_run, stepwise_run
 from slipway.pipeline.engine.processes import standby
+from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan import run_request
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.runs.graph import Graph, Node
@@ -50,6 +51,31 @@ def test_steps_are_forked_from_a_warm_process_that_waits(monkeypatch, tmp_path):
     assert run.begin(asked, airflow="") == record.run_id
     assert run.run_node(record.run_id, "Trainer", output=tmp_path) == 3
     assert used == ["it", "it"]
+
+
+@pytest.mark.parametrize(
+    "begins", [run.run, lambda asked: run.begin(asked, airflow="")], ids=["run", "begin"]
+)
+def test_a_run_that_could_tell_nobody_of_its_end_says_so_when_it_begins_and_goes_on(
+    monkeypatch, tmp_path, capsys, begins
+):
+    """Nothing that is wrong with a notification changes a run, and a night would end without a message."""
+
+    def silent():
+        raise ConfigError("notify.webhook_env: HOOK is not set", hint="set it")
+
+    def began(*_, **__):
+        err = capsys.readouterr().err
+        assert "warning: notify.webhook_env: HOOK is not set: nobody will be told" in err
+        assert err.endswith("\nhint: set it\n")
+        record = History(tmp_path).new_run("taxi")
+        record.exit_code = 0
+        return record
+
+    monkeypatch.setattr(stepwise_run, "begin", began)
+    monkeypatch.setattr(local_run, "execute", began)
+    monkeypatch.setattr(standby, "find", lambda: None)
+    assert begins(SimpleNamespace(check_notify=silent, workload="taxi", output=tmp_path)) is not None
 
 
 def test_run_that_another_program_takes_in_steps_is_told_at_its_end_as_any_run(monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring import own_commands
-from slipway.pipeline.wiring.own_commands import check_program
+from slipway.pipeline.wiring.own_commands import check_program, check_webhook
 
 
 @pytest.fixture
@@ -38,3 +38,15 @@ def test_a_program_that_is_not_there_or_cannot_be_executed_is_refused_by_its_key
     with pytest.raises(ConfigError) as refused:
         check_program("notify.command", ["./tell.sh", "x"], none="notify=null")
     assert refused.value.hint.endswith("(chmod +x); where none is meant: --set 'notify=null'")
+
+
+def test_a_webhook_needs_a_variable_with_an_address_which_is_not_shown(monkeypatch):
+    monkeypatch.setenv("HOOK", "https://example.com/secret")
+    check_webhook("HOOK")
+    monkeypatch.setenv("HOOK", "example.com/secret")
+    with pytest.raises(ConfigError, match=r"^notify\.webhook_env: .* HOOK holds no http\(s\) address\n"):
+        check_webhook("HOOK")
+    monkeypatch.delenv("HOOK")
+    with pytest.raises(ConfigError, match=r"^notify\.webhook_env: .* HOOK is not set\n") as refused:
+        check_webhook("HOOK")
+    assert "cron" in refused.value.hint
