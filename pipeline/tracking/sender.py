@@ -62,8 +62,7 @@ def _key(entry: Waiting) -> _Key:
 def _send(output: Path, fresh: set[_Key]) -> None:
     history, away = History(output), dict[tuple[str, str], str]()
     unwritten: OSError | None = None
-    # A run that a server rejects, or hangs on, might keep others from being sent, so it comes after them.
-    for entry in sorted(spool.waiting_in(output), key=lambda each: each.failed):
+    for entry in sorted(spool.waiting_in(output), key=_failed):
         if _key(entry) not in fresh:
             continue
         record = history.run(entry.run_id)
@@ -85,6 +84,16 @@ def _send(output: Path, fresh: set[_Key]) -> None:
             unwritten = error
     if unwritten is not None:
         raise unwritten
+
+
+def _failed(entry: Waiting) -> int:
+    """Return how far back in the queue a run comes, among those that wait from the oldest on.
+
+    A run that a server hangs on might keep others from being sent, so it comes after them. MLflow is first
+    asked for the experiment, so no run is at fault there; and it numbers models as they come: the newest
+    run has to come last.
+    """
+    return 0 if "mlflow" in entry.why else entry.failed
 
 
 def _unread(history: History, run_id: str) -> str:

@@ -41,6 +41,19 @@ def test_a_server_that_is_away_is_asked_once_and_its_runs_are_sent_when_it_is_ba
     assert len(mlflow.runs) == 3
 
 
+def test_after_nights_without_a_server_it_gets_the_runs_from_the_oldest_on(tmp_path, mlflow, left):
+    """It numbers the models as they come: the latest version would be of the first night else."""
+    mlflow.refuses[""] = (503, {})
+    runs = []
+    for _ in range(3):
+        runs.append(left(mlflow=mlflow.address).run_id)
+        send_all(tmp_path)
+    mlflow.refuses.clear()
+    runs.append(left(mlflow=mlflow.address).run_id)
+    assert send_all(tmp_path) == []
+    assert [run["tags"]["slipway.run"] for run in mlflow.runs.values()] == runs
+
+
 def test_each_tracker_is_reported_and_one_that_is_away_keeps_no_other_from_it(
     tmp_path, mlflow, collector, left
 ):
