@@ -17,9 +17,12 @@ from slipway.pipeline.screen.wording import (
     rollback_line,
     stop_hints,
     stop_lines,
+    summary,
     training_lines,
 )
 from slipway.pipeline.terminal.durations import seconds
+
+_LOG_BYTES = 1_500
 
 
 def runs(output: Path) -> list[RunRecord]:
@@ -109,7 +112,9 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
     for node_id, verdict in stops.items():
         lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
     lines += stop_hints(record, stops)
-    if record.state in ("failed", "killed", "interrupted", "pruned") and not record.in_steps:
+    if record.state == "failed":
+        lines += [*_log_ends(record), *summary(record)]
+    elif record.state in ("killed", "interrupted", "pruned") and not record.in_steps:
         lines += go_on_hints(record)
     elif record.state == "killed":
         lines.append(f"hint: {rerun_command(record)}")
@@ -120,3 +125,15 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
         if live := live_beside(record.pushed["path"]):
             lines.append(f"live      version {live}")
     return "\n".join(lines)
+
+
+def _log_ends(record: RunRecord) -> Iterator[str]:
+    """Yield the last lines of the log of each node that failed."""
+    from slipway.pipeline.report.nodes import log_tail  # other runs need none of it
+
+    for node in record.nodes:
+        if node.state == "failed" and (end := log_tail(record.folder, node.log, limit_bytes=_LOG_BYTES)):
+            yield from [
+                f"log       {node.id}, its last lines:",
+                *(f"    {line}" for line in end.splitlines()),
+            ]

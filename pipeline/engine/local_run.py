@@ -347,7 +347,7 @@ def _require_as_read(resumed: RunRecord, history: History) -> None:
 def _continued(record: RunRecord, request: Request) -> RunRecord:
     record.resumed += 1
     record.target = request.recorded  # the workload file may have been edited since
-    record.state, record.exit_code = "running", None
+    record.state, record.exit_code, record.error = "running", None, None
     return record
 
 

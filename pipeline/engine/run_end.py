@@ -14,7 +14,7 @@ from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import complete_outcome, exit_code
-from slipway.pipeline.runs.record import RunRecord, RunState
+from slipway.pipeline.runs.record import Failure, RunRecord, RunState
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import resume_command
 from slipway.pipeline.terminal.invocation import command
@@ -112,6 +112,7 @@ def give_up(journal: Journal, error: PipelineError, listeners: Sequence[Listener
         journal.history.discard(record)  # there is nothing to resume or to inspect
         return
     record.state, record.exit_code = "failed", error.exit_code
+    record.error = Failure(message=error.message, hint=error.hint)
     _end(journal, listeners)
     if not record.in_steps:
         on = resume_command(record)

@@ -96,7 +96,7 @@ def _card(index: int, node: NodeRecord, folder: Path, own: Fingerprint | None) -
         outputs=tuple(_outputs(node)),
         parameters=tuple(parameters[:_SHOWN_PARAMETERS]),
         more_parameters=max(len(parameters) - _SHOWN_PARAMETERS, 0),
-        log=_tail(folder, node.log, limit_bytes=limit),
+        log=log_tail(folder, node.log, limit_bytes=limit),
         log_path=node.log,
         error=_error(node),
         facts=_facts(node),
@@ -138,7 +138,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}…"
 
 
-def _tail(folder: Path, name: str, *, limit_bytes: int) -> str:
+def log_tail(folder: Path, name: str, *, limit_bytes: int) -> str:
     """Return the last complete lines of a log in the run's folder; empty if there is no such log."""
     path = (folder / name).resolve()
     if not name or not path.is_relative_to(folder.resolve()) or not path.is_file():

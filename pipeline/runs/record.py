@@ -123,7 +123,7 @@ class Training(TypedDict, total=False):
 
 
 class Failure(TypedDict):
-    """The cause of a node's failure; see `failure.Cause`."""
+    """The cause of a failure; of a node's, see `failure.Cause`."""
 
     message: str
     hint: NotRequired[str]
@@ -272,6 +272,7 @@ class RunRecord:
             see `resolver_keys.reference_key`.
         baseline: what the latest blessed model before this run's own depended on; see
             `resolver_keys.baseline_key`.
+        error: why it failed, if no node did.
         target: the request, so that `resume` can run it again.
         rollback: `{version, instead_of, by, reason}` if this is a rollback and not a pipeline run, in which
             case there are no nodes; else empty. `pushed` holds what it published.
@@ -298,6 +299,7 @@ class RunRecord:
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""
+    error: Failure | None = None
     target: RecordedRequest = NOTHING
     resumed: int = 0
     rollback: Rollback = field(default_factory=lambda: Rollback())

@@ -185,6 +185,10 @@ def _failure(record: RunRecord) -> Iterator[str]:
     yield f"Failed: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
     for node in failed:
         yield from _failed_node(record, node)
+    if record.error and not failed:
+        yield f"  {record.error['message']}"
+        if hint := record.error.get("hint"):
+            yield f"    hint: {hint}"
     if record.in_steps:
         yield f"hint: {step_continuation(record)}"
     else:

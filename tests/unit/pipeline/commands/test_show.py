@@ -147,3 +147,36 @@ def test_a_pruned_run_is_listed_as_pruned_and_shows_how_to_train_on(begun, tmp_p
     History(tmp_path).save(begun)
     assert "  pruned  " in show.runs_text(show.runs(tmp_path), tmp_path)
     assert f"resume {begun.run_id}" in show.show_text(show.find(None, tmp_path))
+
+
+def test_a_failed_run_shows_where_it_failed_what_helps_and_the_end_of_the_log(begun, tmp_path):
+    """Whoever is woken by a message has no more than this: the run's own screen was a scheduler's."""
+    trainer = begun.nodes[0]
+    trainer.state, trainer.log = "failed", "logs/Trainer.log"
+    trainer.error = {"message": "ValueError: no", "where": "model.py:9", "hint": "say yes"}
+    begun.state = "failed"
+    (begun.folder / trainer.log).write_text("first\n" + "x" * 2_000 + "\nlast line\n", encoding="utf-8")
+    History(tmp_path).save(begun)
+    told = show.show_text(show.find(None, tmp_path)).splitlines()
+    assert "log       Trainer, its last lines:" in told
+    assert "    last line" in told
+    assert "    first" not in told
+    assert "  Trainer: model.py:9: ValueError: no" in told
+    assert "    hint: say yes" in told
+    assert told[-1].startswith("hint: ")
+    assert f"resume {begun.run_id}" in told[-1]
+
+
+def test_a_run_that_failed_before_a_node_began_shows_why(begun, tmp_path):
+    begun.state, begun.nodes, begun.error = (
+        "failed",
+        [],
+        {"message": "the disk is full.", "hint": "make room"},
+    )
+    History(tmp_path).save(begun)
+    told = show.show_text(show.find(None, tmp_path)).splitlines()
+    assert told[1:4] == [
+        "Failed: the engine, after 0 of 0 nodes. What is finished is kept.",
+        "  the disk is full.",
+        "    hint: make room",
+    ]

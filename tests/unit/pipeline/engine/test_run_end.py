@@ -42,7 +42,9 @@ def test_run_that_lost_its_server_or_failed_to_build_names_resume_and_beside_it_
     error = given_up(history, record, kind("It was ended by SIGKILL.", hint="see /x/engine.log"))
     resume = f"python local_runner.py resume {record.run_id} --output {history.output}"
     assert error.hint == f"{resume}   # see /x/engine.log"
-    assert (history.find(None).state, history.find(None).exit_code) == ("failed", error.exit_code)
+    kept = history.find(None)
+    assert (kept.state, kept.exit_code) == ("failed", error.exit_code)
+    assert kept.error == {"message": "It was ended by SIGKILL.", "hint": "see /x/engine.log"}
 
 
 def test_error_without_a_hint_gets_the_command_alone_and_one_that_names_it_stays(history, record):
