@@ -309,6 +309,8 @@ def step_continuation(record: RunRecord, *node_ids: str) -> str:
     """Return how to continue a run in steps after a fix, from the given nodes or all that failed."""
     if record.airflow:
         return "once it is fixed, clear the failed task and those after it in Airflow: the run continues"
+    if not record.nodes:  # its `step begin` failed
+        return rerun_command(record)
     failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
     return " && ".join(command("step", "node", record.run_id, each, output=record.output) for each in failed)
 

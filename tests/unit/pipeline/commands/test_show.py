@@ -180,3 +180,6 @@ def test_a_run_that_failed_before_a_node_began_shows_why(begun, tmp_path):
         "  the disk is full.",
         "    hint: make room",
     ]
+    begun.in_steps = True
+    History(tmp_path).save(begun)
+    assert " step begin " in show.show_text(show.find(None, tmp_path)).splitlines()[-1]
