@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,8 @@ def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Pat
     Raises:
         OSError: the file cannot be moved to its place; if the disk is full, with the file's name.
     """
-    # The temporary name keeps the suffix, which Keras checks.
-    partial = path.with_name(f"{UNFINISHED}{os.getpid()}.{path.name}")
+    # It keeps the suffix, which Keras checks. Processes in two containers may have the same id: it is random.
+    partial = path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}.{path.name}")
     try:
         yield partial
         if survives_power_loss:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import os
-import threading
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -360,8 +360,8 @@ def write_json(path: Path, document: Any) -> None:
     Raises:
         OSError: the disk is full or the folder cannot be written, with the file's name; the old file stays.
     """
-    # Threads of one process may write it, too.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}")
+    # Threads of one process may write it, too, and processes in two containers, which may have the same id.
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with partial.open("w", encoding="utf-8") as stream:
             json.dump(document, stream, indent=1)

@@ -35,3 +35,13 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
     with pytest.raises(OSError, match=r"No space left on device: .*a\.json") as error, whole_file(path):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert error.value.filename == str(path)
+
+
+def test_two_processes_with_the_same_id_as_in_two_containers_do_not_write_into_the_same_file(tmp_path):
+    path = tmp_path / "file"
+    with whole_file(path) as one:
+        one.write_text("one")
+        with whole_file(path) as other:
+            other.write_text("other")
+    assert path.read_text() == "one"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]

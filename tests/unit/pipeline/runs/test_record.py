@@ -90,6 +90,20 @@ def test_an_interrupt_while_writing_leaves_the_old_file_and_no_other(tmp_path, m
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
 
 
+def test_a_process_with_the_same_id_as_in_another_container_may_write_at_the_same_time(tmp_path, monkeypatch):
+    path, fsync = tmp_path / "run.json", os.fsync
+
+    def beside(descriptor):
+        fsync(descriptor)
+        monkeypatch.setattr(os, "fsync", fsync)
+        write_json(path, {"by": "the other"})
+
+    monkeypatch.setattr(os, "fsync", beside)
+    write_json(path, {"by": "this one"})
+    assert json.loads(path.read_text()) == {"by": "this one"}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_a_document_that_is_no_json_leaves_the_old_file(tmp_path):
     path = tmp_path / "run.json"
     write_json(path, {"old": True})
