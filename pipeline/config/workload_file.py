@@ -1,6 +1,7 @@
 """Reads a workload's settings: its file, with a profile and each `--set` laid over it, checked as a whole."""
 
 import collections.abc
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from slipway.pipeline.config.data_gate import find_folder_problem, find_referenc
 from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters
 from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.layers import Layer, Layers, Mapping, Origin
-from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, read_yaml, shown, shown_key
+from slipway.pipeline.config.safe_yaml import MAX_BYTES, Document, KeyPath, read_yaml, shown, shown_key
 from slipway.pipeline.config.schema_file import find_schema_problem
 from slipway.pipeline.config.secret_names import hides_value, secrets_by_name
 from slipway.pipeline.config.section import PATTERN_WORDS
@@ -319,7 +320,7 @@ def _set_layer(assignment: str) -> Layer:
             hint=f"--set {shown_key(path)}=null, if none is meant",
         )
     try:
-        document = read_yaml(text, name=place)
+        document = _read_uncommented(text, name=place)
     except ConfigError as error:
         quoted = shlex.quote(f'{key}="{text}"')
         may_be_secret = hides_value(path[-1]) or any(written_secrets(text))
@@ -333,6 +334,19 @@ def _set_layer(assignment: str) -> Layer:
     for part in reversed(path):
         value = {part: value}
     return Layer(place, cast("Mapping", value), origins)
+
+
+def _read_uncommented(text: str, *, name: str) -> Document:
+    """Read YAML, but refuse a comment, which nobody means to type at a prompt."""
+    document = read_yaml(text, name=name)
+    before, *after = re.split(r"(?:^|\s)#", text, maxsplit=1)
+    try:
+        is_comment = bool(after) and read_yaml(before, name=name).data == document.data
+    except ConfigError:  # the # is within quotes
+        is_comment = False
+    if is_comment:
+        raise ConfigError(f"{name}: what follows the # would be left out, as a comment in YAML")
+    return document
 
 
 def _shown_path(path: Path, root: Path) -> str:

@@ -303,6 +303,20 @@ def test_set_without_a_value_as_from_an_unset_variable_is_refused_not_taken_for_
         read_assignments([text])
 
 
+@pytest.mark.parametrize("value", ["/mnt/disk #1", "#1", "[a, b] # c"])
+def test_set_whose_end_yaml_would_leave_out_as_a_comment_is_refused(value):
+    with pytest.raises(
+        ConfigError, match=r"--set data\.source: what follows the # would be left out"
+    ) as caught:
+        read_assignments([f"data.source={value}"])
+    assert caught.value.hint.endswith(f"""--set 'data.source="{value}"'""")
+
+
+@pytest.mark.parametrize("value", ["/mnt/disk#1", '"/mnt/disk #1"', "['a #1', \"b #2\"]"])
+def test_set_with_a_sign_that_begins_no_comment_is_taken(value):
+    read_assignments([f"data.source={value}"])
+
+
 def test_number_is_shown_as_it_was_written_but_not_all_of_a_long_one(lines_of):
     [line] = lines_of(sets=[f"train.epochs=1.10{'0' * 9000}"])
     assert line.startswith("--set train.epochs=1.100")
