@@ -38,7 +38,9 @@ def way_to_write(error: OSError) -> str:
         return "make that folder one that you can write to"
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "raise the limit of open files (`ulimit -n`)"
-    return "make room on the disk"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "make room on the disk"
+    return "check that disk"
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ def test_change_of_a_node_is_written_to_the_record_and_among_the_events(journal)
         (errno.ENOENT, "first put that folder back, which was moved or removed meanwhile"),
         (errno.EROFS, "first make that folder one that you can write to"),
         (errno.EMFILE, "first raise the limit of open files (`ulimit -n`)"),
+        (errno.EIO, "first check that disk"),
     ],
 )
 def test_place_that_cannot_be_written_is_named_with_its_remedy(journal, number, remedy):
