@@ -77,7 +77,7 @@ def leftovers(folder: Path) -> Iterator[int]:
     """Yield the process ids that belong to the run of that folder or of one below it, except the caller's.
 
     A process is found by the variable in its environment, so a recycled process id is never mistaken for
-    one of ours.
+    one of ours. One in a container may have another folder at the same path.
     """
     own = f"{RUN_VARIABLE}={folder.resolve()}".encode()
     for pid in _processes():
@@ -87,7 +87,8 @@ def leftovers(folder: Path) -> Iterator[int]:
             environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except OSError:
             continue  # another user's, or gone since the listing
-        if any(variable == own or variable.startswith(own + b"/") for variable in environment):
+        is_named = any(variable == own or variable.startswith(own + b"/") for variable in environment)
+        if is_named and _sees_same(pid, folder.resolve()):
             yield pid
 
 
@@ -109,6 +110,15 @@ def end_leftovers(folder: Path) -> int:
         ended |= found
         time.sleep(0.01)
     return len(ended)
+
+
+def _sees_same(pid: int, folder: Path) -> bool:
+    """Return False if the folder is another one, or there is none, where a process looks for it."""
+    there = Path(f"/proc/{pid}/root{folder}")
+    try:
+        return there.samefile(folder) if folder.exists() else not there.exists()
+    except OSError:  # the process has gone since
+        return False
 
 
 def _processes() -> Iterator[int]:

@@ -25,9 +25,10 @@ def sleeper():
     """Starts a sleeping process that belongs to a run."""
     started = []
 
-    def start(run_folder):
+    def start(run_folder, *command):
         environment = {**os.environ, RUN_VARIABLE: str(run_folder)}
-        process = subprocess.Popen(["sleep", "3600"], env=environment, start_new_session=True)
+        command = (*command, "sleep", "3600")
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
         started.append(process)
         # The kernel shows no environment in the middle of an exec.
         wait_until(lambda: RUN_VARIABLE.encode() in Path(f"/proc/{process.pid}/environ").read_bytes())
@@ -80,6 +81,19 @@ def test_a_leftover_is_found_through_a_link_to_its_folder(sleeper, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real")
     process = sleeper(tmp_path / "real" / "a")
     assert list(leftovers(tmp_path / "link")) == [process.pid]
+
+
+def test_a_run_in_a_container_that_has_another_folder_at_that_path_lives_on(sleeper, tmp_path):
+    alone = ("unshare", "--map-root-user", "--mount")
+    if subprocess.run([*alone, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this machine allows no namespaces")
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    script = 'mount -t tmpfs none "$0" && mkdir "$0/runs" && exec "$@"'
+    contained = sleeper(runs / "a", *alone, "sh", "-c", script, str(tmp_path))
+    wait_until(lambda: b"sleep" in Path(f"/proc/{contained.pid}/cmdline").read_bytes()[:5])
+    assert end_leftovers(runs) == 0
+    assert contained.poll() is None
 
 
 def test_this_process_is_never_its_own_leftover(tmp_path):
