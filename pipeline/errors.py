@@ -71,6 +71,8 @@ def of_the_machine(error: OSError | MemoryError) -> PipelineError:
     hint = ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "make room on the disk: the command gc removes what no kept run needs"
+    elif error.errno == errno.EIO:
+        hint = "check that disk: dmesg may say what failed"
     elif error.errno == errno.EACCES:
         hint = f"let user {os.geteuid()} use it (chmod, chown), or run as a user who may"
     return PipelineError(f"{where}{error.strerror or error}.", hint=hint)

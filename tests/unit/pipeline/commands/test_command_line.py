@@ -190,7 +190,7 @@ def test_a_traceback_gives_a_terminal_nothing_to_obey(local_runner, monkeypatch)
         (PipelineError("no"), 1, "add --verbose to see where it comes from"),
         (ComponentError("no", hint="mend it"), 1, "mend it"),
         (GateStopError("no", verdict={}), 1, "add --verbose to see where it comes from"),
-        (OSError(errno.EIO, "no"), 1, "add --verbose to see where it comes from"),
+        (OSError(errno.EIO, "no"), 1, "check that disk: dmesg may say what failed"),
         (OSError(errno.EACCES, "no"), 1, "use it (chmod, chown), or run as a user who may"),
         (
             OSError(errno.ENOSPC, "no"),
