@@ -278,6 +278,8 @@ class ForkServerClient:
                 hint=f"see {self._log}",
             )
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        if -code == signal.SIGKILL:
+            how += ", by a person, or by the system for lack of memory"
         return LauncherLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
 
     def close(self) -> None:
