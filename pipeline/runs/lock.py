@@ -218,9 +218,10 @@ def check_store(path: Path) -> None:
     except sqlite3.OperationalError as error:
         is_held = "locked" in str(error)
         waited = f" (waited {_STORE_WAIT_S:.0f} s)" if is_held else ""
+        remedy = "end the program that holds it (`fuser` names it)" if is_held else "check that disk"
         raise (InUseError if is_held else UsageError)(
             f"{path} cannot be used: {error}{waited}.",
-            hint="end the program that holds it (`fuser` names it), or choose another folder with --output",
+            hint=f"{remedy}, or choose another folder with --output",
         ) from error
     except sqlite3.DatabaseError as error:
         damage = str(error)

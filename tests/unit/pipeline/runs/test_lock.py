@@ -249,6 +249,16 @@ def test_a_store_that_another_program_writes_to_is_called_locked(store, monkeypa
     check_store(store)
 
 
+def test_a_store_on_a_disk_that_fails_is_not_said_to_be_held_by_another_program(store, monkeypatch):
+    def fail(*_args, **_kwargs):
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(lock.sqlite3, "connect", fail)
+    with pytest.raises(UsageError, match=r"metadata\.db cannot be used: disk I/O error\.") as told:
+        check_store(store)
+    assert told.value.hint == "check that disk, or choose another folder with --output"
+
+
 def test_a_store_that_may_not_be_written_is_told_before_anything_starts(store, monkeypatch):
     # Root may write it whatever its mode is.
     monkeypatch.setattr(os, "access", lambda path, mode: path != store or mode != os.W_OK)
