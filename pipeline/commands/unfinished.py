@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from slipway.components.atomic_file import sync
 from slipway.components.lock_file import WAIT_S, held, locked_folder
 from slipway.pipeline.errors import UsageError
 
@@ -46,6 +47,8 @@ def unfinished(target: Path, *, is_own: bool = False) -> Iterator[Path]:
             ) from error
         try:
             yield partial
+            for path in partial.iterdir():  # else a power loss may leave the name, and files of 0 bytes
+                sync(path)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to report
             raise

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -21,6 +22,20 @@ def test_the_folder_has_its_name_when_it_is_done(tmp_path):
         (partial / "summary.json").touch()
     assert _names(tmp_path / "new") == ["out"]
     assert _names(tmp_path / "new" / "out") == ["summary.json"]
+
+
+def test_the_files_are_on_disk_before_the_folder_has_its_name(tmp_path, monkeypatch):
+    on_disk = []
+
+    def fsync(descriptor):
+        assert not (tmp_path / "out").exists()
+        on_disk.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with unfinished(tmp_path / "out") as partial:
+        (partial / "predictions-00000-of-00001.jsonl").write_text("{}")
+        (partial / "summary.json").write_text("{}")
+    assert sorted(on_disk) == sorted(path.stat().st_ino for path in (tmp_path / "out").iterdir())
 
 
 def test_an_error_leaves_nothing(tmp_path):
