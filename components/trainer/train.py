@@ -72,6 +72,7 @@ from slipway.components.trainer.trace_error import explain
 from slipway.components.trainer.user_model import build_model, describe, require_outputs
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_FULL_DISK = ("No space left on device", "Disk quota exceeded")
 
 
 def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit) -> int:
@@ -112,6 +113,11 @@ def _in_words(error: Exception, job: TrainingJob | None) -> tuple[str, str]:
     """Return what to tell of an error of the user's code, or of a row that is streamed, and a hint."""
     if refused := refused_value(str(error)):
         return refused.message, refused.hint
+    full = next((each for each in _FULL_DISK if each in str(error)), "")
+    if full:  # HDF5 names the file in its second line, and others none
+        place = getattr(error, "filename", None)
+        words = f"{full}: {place}" if place else describe(error, job.model) if job else str(error)
+        return words, "make room on that disk; TMPDIR names another one for temporary files"
     # A collective sum fails if another host has ended; the reason is in that host's log.
     hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
     if str(error).startswith("No loss to compute"):  # as of a model whose own train_step computes one

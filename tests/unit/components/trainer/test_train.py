@@ -45,6 +45,31 @@ def test_streamed_value_that_does_not_fit_is_told_by_column_with_the_remedy(tmp_
     assert told["hint"].startswith("let preprocessing_fn return")
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        # As h5py raises it, and `whole_file` names the file.
+        (
+            OSError(
+                28,
+                "Can't synchronously write data (file write failed: time = Mon\n, error message = "
+                "'No space left on device')",
+                "/full/model.weights.h5",
+            ),
+            "No space left on device: /full/model.weights.h5",
+        ),
+        (RuntimeError("/full/x; No space left on device"), "RuntimeError: /full/x; No space left on device"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_full_disk_is_told_with_the_file_and_the_variable_that_names_another(
+    tmp_path, monkeypatch, backend, error, message
+):
+    told = told_of(error, tmp_path, monkeypatch, backend)
+    assert told["message"] == message
+    assert told["hint"] == "make room on that disk; TMPDIR names another one for temporary files"
+
+
 def told_of(error, tmp_path, monkeypatch, backend):
     """The last event of a training that this error ends."""
     job = small_job(
