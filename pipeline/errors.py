@@ -63,10 +63,21 @@ def raised_as(kind: type[SlipwayError], *errors: type[SlipwayError]) -> Iterator
         raise kind(error.message, hint=error.hint) from error
 
 
-def of_the_machine(error: OSError | MemoryError) -> PipelineError:
-    """Return the error to report for a failure of the machine, e.g. a full disk."""
+def of_the_machine(error: OSError | MemoryError | RuntimeError) -> PipelineError:
+    """Return the error to report for a failure of the machine, e.g. a full disk.
+
+    Raises:
+        RuntimeError: the error, if it is another than that no thread can be started.
+    """
     if isinstance(error, MemoryError):
         return PipelineError("This machine ran out of memory.")
+    if isinstance(error, RuntimeError):
+        if "can't start new thread" not in str(error):
+            raise error
+        return PipelineError(
+            "The system starts no more threads.",
+            hint="raise the limit of processes: ulimit -u, or that of the container or the service",
+        )
     where = f"{error.filename}: " if error.filename else ""
     hint = ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

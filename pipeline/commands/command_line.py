@@ -121,9 +121,9 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
         sys.exit(INTERRUPTED)
     except typer.Abort:
         _end("No answer; nothing was done.", "give the answer as an option", INTERRUPTED)
-    except (OSError, MemoryError) as error:  # an error of the machine, wherever it occurred
-        _tell_origin()
+    except (OSError, MemoryError, RuntimeError) as error:  # an error of the machine, wherever it occurred
         told = of_the_machine(error)
+        _tell_origin()
         _end(told.message, told.hint or _other_hint(app, FAILED), FAILED)
 
 

@@ -211,6 +211,26 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, monkeypatch, error
     assert err.splitlines()[1].endswith(hint)
 
 
+def test_a_limit_of_threads_is_told_with_the_limits_that_it_may_be_and_no_other_error_is(
+    local_runner, monkeypatch
+):
+    told = RuntimeError("can't start new thread")
+
+    def fail(output):
+        raise told
+
+    monkeypatch.setattr(show, "listed", fail)
+    ended, _, err = local_runner("runs")
+    assert ended == 1
+    assert err.splitlines() == [
+        "error: The system starts no more threads.",
+        "hint: raise the limit of processes: ulimit -u, or that of the container or the service",
+    ]
+    told = RuntimeError("ours")
+    with pytest.raises(RuntimeError, match="ours"):
+        local_runner("runs")
+
+
 @pytest.mark.parametrize("words", [["runs"], ["plan", "taxi"], ["new", "x", "--data", "x.csv"]])
 def test_current_folder_that_was_removed_is_told_at_once(local_runner, monkeypatch, tmp_path, words):
     gone = tmp_path / "gone"
