@@ -57,8 +57,8 @@ class Journal:
 
     @property
     def wall_s(self) -> float:
-        """How long the run has lasted, in seconds."""
-        return round(time.monotonic() - self.began, 3)
+        """How long the run has lasted, in seconds; 0 where steps began it by a clock that was fast."""
+        return max(0.0, round(time.monotonic() - self.began, 3))
 
     def note_alive(self) -> None:
         """Record how long the run has lasted, in case it is killed."""

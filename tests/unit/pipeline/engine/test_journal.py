@@ -60,6 +60,10 @@ def test_attempt_begins_without_what_the_last_one_left(journal, tmp_path):
     assert entry.started_s >= 60, "counted from the start of the run"
 
 
+def test_run_that_another_machine_began_by_a_fast_clock_has_not_lasted_less_than_nothing(journal):
+    assert Journal(journal.record, journal.history, time.monotonic() + 60).wall_s == 0
+
+
 def test_change_of_a_node_is_written_to_the_record_and_among_the_events(journal):
     [entry] = journal.record.nodes
     entry.why = "new"
