@@ -210,7 +210,7 @@ def _read(path: Path) -> dict[str, object]:
     except FileNotFoundError:
         return {}
     except DocumentError as error:
-        return {"reasons": [error.message], "lines": [error.message]}
+        return {key: [error.message] for key in ("reasons", "lines", "notes")}
 
 
 def discard_results_behind_stopped_gates(record: RunRecord, graph: Graph) -> list[NodeRecord]:

@@ -313,6 +313,15 @@ def test_a_run_whose_gate_writes_another_verdict_ends_and_can_be_read(tmp_path, 
     assert RunRecord.from_json(json.loads(json.dumps(record.to_json()))).metrics == {}
 
 
+def test_verdict_that_was_cut_short_is_told_where_its_checks_would_be(tmp_path):
+    record = outcome(gate(tmp_path, blessed=True))
+    (tmp_path / "verdict.json").write_text('{"checks": [{"metric"')
+    [line] = verdict_lines(read_verdict(record))
+    assert line.startswith(
+        f"note: {tmp_path}/verdict.json cannot be read: its 21 bytes are not complete JSON"
+    )
+
+
 def test_what_a_gate_writes_in_our_form_is_kept_with_values_that_are_unknown(tmp_path):
     ours = {
         "checks": [{"metric": "auc", "required": "at least 0.5", "got": None, "passed": True}],
