@@ -164,13 +164,21 @@ def read_sweep(name: str, output: Path) -> Sweep:
         said = f"{name!r} fits {len(found)} sweeps" if found else f"no sweep {name!r} in {output}"
         raise UsageError(f"{said}{f'; nearest: {near}' if near else ''}.", hint=_those(ids))
     path = output / "sweeps" / found[0] / "sweep.json"
-    sweep = read_document(Sweep, path)
-    if sweep.sweep_id != found[0]:  # `save` writes to the folder named by `sweep_id`
+    try:
+        sweep = read_document(Sweep, path)
+        _check(sweep, path)
+    except DocumentError as error:
+        hint = "begin the sweep anew: what its trials have made is cached"
+        raise DocumentError(error.message, hint=hint) from error
+    sweep.output = output
+    return sweep
+
+
+def _check(sweep: Sweep, path: Path) -> None:
+    if sweep.sweep_id != path.parent.name:  # `save` writes to the folder named by `sweep_id`
         raise DocumentError(f"{path} cannot be read: sweep_id is {sweep.sweep_id!r}, not its folder's name")
     if why := _misfit(sweep):
         raise DocumentError(f"{path} cannot be read: {why}")
-    sweep.output = output
-    return sweep
 
 
 def _misfit(sweep: Sweep) -> str:

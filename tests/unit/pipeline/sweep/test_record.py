@@ -69,6 +69,14 @@ def test_a_record_that_contradicts_itself_is_refused(tmp_path, changed, why):
         read_sweep("latest", tmp_path)
 
 
+def test_record_that_was_cut_short_is_told_with_the_way_on(tmp_path):
+    path = made(tmp_path, "20261123-000000-0001").folder / "sweep.json"
+    path.write_text("")
+    with pytest.raises(DocumentError, match="its 0 bytes are not complete JSON") as told:
+        read_sweep("latest", tmp_path)
+    assert told.value.hint == "begin the sweep anew: what its trials have made is cached"
+
+
 def test_numbers_of_a_range_are_settings_of_it(tmp_path):
     sweep = made(tmp_path, "20261123-000000-0001")
     sweep.sets, sweep.method, sweep.done = ("a=log(1e-4,2)",), "random", [Trial({"a": "1.00001e-04"})]
