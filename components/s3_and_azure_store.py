@@ -64,7 +64,7 @@ VARIABLES = {
 """The environment variables by which each kind of store is reached, as docs/data.md lists them."""
 _PLAIN_HTTP = {"s3": "AWS_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
-_BAD_NAME = re.compile(r'Encountered object with invalid path: .*?"(.*?)"')
+_BAD_NAME = re.compile(r'Encountered object with invalid path: .*?"(.*?)"', re.DOTALL)
 _DENIED = re.compile(r"status code: 40[13]\b")
 _FINAL = re.compile(r"status code: 4(?!08|09|29)\d\d|BadScheme|without LOCATION")
 _used_in: set[int] = set()  # the processes, this one and its ancestors, that have opened a store
@@ -179,7 +179,8 @@ def refusal(address: str, error: Exception) -> ComponentError:
         )
     if bad_name := _BAD_NAME.search(str(error)):
         return ComponentError(
-            f"{address}: {bad_name[1]!r} cannot be read, because a part of its path is empty, '.' or '..'.",
+            f"{address}: {bad_name[1]!r} cannot be read, because a part of its path is empty, '.' or '..', "
+            "or it holds a line break or another control character.",
             hint="rename or remove that object, or name a folder without it",
         )
     if any(word in str(error) for word in _WRONG_CREDENTIALS):

@@ -86,10 +86,13 @@ def download(file: StoredFile, path: Path) -> None:
             with path.open("wb") as target:
                 for chunk in found.stream(min_chunk_size=_CHUNK_BYTES):
                     target.write(chunk)
+                    if target.tell() > file.size_bytes:  # it may never end
+                        break
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error}", hint="check its disk") from error
     if (size := path.stat().st_size) != file.size_bytes:
-        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {size} arrived", hint="run again")
+        arrived = "more" if size > file.size_bytes else f"{size}"
+        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {arrived} arrived", hint="run again")
 
 
 def _store(top: str) -> "S3Store | AzureStore":

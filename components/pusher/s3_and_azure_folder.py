@@ -257,6 +257,8 @@ class S3AndAzureFolder(StoredFolder):
             part = bytes(chunk)
             checksum.update(part)
             size += len(part)
+            if size > stored.size_bytes:  # it may never end
+                raise _DamagedError
             take(part)
         noted = _named_labels(found.attributes).get(CRC32C)
         if size != stored.size_bytes or (noted and noted != _base64(checksum.digest())):

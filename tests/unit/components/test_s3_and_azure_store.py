@@ -124,6 +124,11 @@ Generic {{ uri: "http://h/b?sig=hidden" }}"""
             "s3://b/x: 'a//x' cannot be read",
             "rename or remove",
         ),
+        (
+            'Encountered object with invalid path: Error parsing Path "d/a\nx": Encountered illegal',
+            r"s3://b/x: 'd/a\nx' cannot be read",
+            "rename or remove",
+        ),
         (ANSWER.format(503, "SlowDown"), "s3://b/x cannot be used: SlowDown", "try again"),
         (
             "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1 ms",

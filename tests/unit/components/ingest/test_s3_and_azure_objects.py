@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from obstore.store import MemoryStore
@@ -47,6 +48,16 @@ def test_object_of_another_size_than_listed_is_refused(memory, tmp_path):
     [file] = list_objects("s3://b/1.csv")
     with pytest.raises(FileError, match="has 2 bytes, but 1 arrived"):
         download(StoredFile(file.name, 2, checksum=file.checksum), tmp_path / "x")
+
+
+def test_object_that_goes_on_beyond_its_size_is_not_read_to_its_end(memory, monkeypatch, tmp_path):
+    memory.put("1.csv", b"a")
+    [file] = list_objects("s3://b/1.csv")
+    longer = SimpleNamespace(stream=lambda **_: iter([b"a", b"b", b"and so on"]))
+    monkeypatch.setattr("obstore.get", lambda *_, **__: longer)
+    with pytest.raises(FileError, match="has 1 bytes, but more arrived"):
+        download(file, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == b"ab"
 
 
 def test_empty_object_that_stands_for_a_folder_is_no_file(memory):

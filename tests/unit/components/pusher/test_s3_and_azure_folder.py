@@ -1,11 +1,13 @@
 """A folder of S3 at a server that is slow to write and never lists; real ones: tests/integration/pusher."""
 
+import dataclasses
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
 
 import loopback
 import pytest
+from obstore.store import MemoryStore
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import s3_and_azure_folder
@@ -56,3 +58,14 @@ def test_large_file_may_take_longer_to_send_than_an_answer(server, tmp_path):
 def test_first_answer_is_not_waited_for_longer_than_its_limit(server):
     with pytest.raises(ComponentError, match=r"s3://b/x (did not answer within 0 s|cannot be used)"):
         S3AndAzureFolder("s3://b/x").list()
+
+
+def test_object_that_goes_on_beyond_its_size_is_not_read_to_its_end(monkeypatch):
+    store = MemoryStore()
+    store.put("x/a", bytes(3 * s3_and_azure_folder._CHUNK_BYTES))
+    monkeypatch.setattr(s3_and_azure_folder, "open_store", lambda *_, **__: store)
+    folder = S3AndAzureFolder("s3://b/x")
+    taken = []
+    with pytest.raises(s3_and_azure_folder._DamagedError):
+        folder._streamed(dataclasses.replace(folder.find("a"), size_bytes=2), taken.append)
+    assert not taken
