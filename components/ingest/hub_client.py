@@ -158,9 +158,13 @@ def not_the_hub(data_set: DataSet) -> FileError:
 
 def _endpoint() -> str:
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
+    # Anywhere in the text, because even a malformed address may hold a secret, and messages name it.
+    if any(letter in endpoint for letter in "@?#"):
+        raise FileError(
+            "HF_ENDPOINT holds a user or a password, a query or a fragment",
+            hint="name the address alone; set HF_TOKEN",
+        )
     parts = urlsplit(endpoint)
-    if "@" in parts.netloc:
-        raise FileError("HF_ENDPOINT holds a user or a password", hint="name the address alone; set HF_TOKEN")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise FileError(f"HF_ENDPOINT: {endpoint} is not an address", hint=f"name one such as {HUB}")
     if parts.scheme == "http" and parts.hostname not in _HERE and _token():

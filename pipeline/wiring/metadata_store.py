@@ -85,8 +85,8 @@ def _from_url(url: str) -> StoreServer:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise UsageError(f"{rule}; its host or port cannot be read.") from error
+    except ValueError:  # which repeats a part of the password if that holds a / or #
+        raise UsageError(f"{rule}; its host or port cannot be read.") from None
     if parts.scheme not in DEFAULT_PORTS:
         raise UsageError(f"{rule}; it begins with {parts.scheme!r} instead of {' or '.join(DEFAULT_PORTS)}.")
     database = unquote(parts.path.removeprefix("/"))

@@ -174,6 +174,8 @@ def test_answer_that_no_hub_would_give_is_told(hub, fault):
     ("endpoint", "said"),
     [
         ("https://me:secret@hub.example", "HF_ENDPOINT holds a user or a password"),
+        ("me:secret@hub.example", "HF_ENDPOINT holds a user or a password"),
+        ("https://me:secret#1@hub.example", "HF_ENDPOINT holds a user or a password"),
         ("hub.example", "HF_ENDPOINT: hub.example is not an address"),
         ("ftp://hub.example", "HF_ENDPOINT: ftp://hub.example is not an address"),
         (
