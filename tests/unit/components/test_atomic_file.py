@@ -1,6 +1,7 @@
 """A file is there whole or not at all, and nothing half written stays beside it."""
 
 import errno
+import os
 from contextlib import suppress
 
 import pytest
@@ -28,6 +29,17 @@ def test_what_fails_leaves_the_file_as_it_was(tmp_path):
         raise RuntimeError
     assert file.read_text() == "before"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_link_that_somebody_has_put_there_for_the_process_is_not_written_through(tmp_path):
+    own, page = tmp_path / "own.txt", tmp_path / "page.html"
+    own.write_text("before")
+    (tmp_path / f"unfinished.{os.getpid()}.page.html").symlink_to(own)
+    with whole_file(page) as partial:
+        partial.write_text("page")
+    assert own.read_text() == "before"
+    assert page.read_text() == "page"
+    assert not page.is_symlink()
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
