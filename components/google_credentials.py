@@ -3,10 +3,12 @@
 import os
 import warnings
 from typing import Any
+from urllib.parse import urlsplit
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_retries import TRUST, certificate_refused, says_nothing_about_credentials
 
+_HOSTS = "https://www.googleapis.com"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 _LONGEST_PATH = 512  # a key is longer
@@ -22,11 +24,13 @@ def find_credentials(what: str) -> Any:
         what: the service that needs them, for messages.
 
     Raises:
-        ComponentError: there are no credentials, they do not work, or no token could be had for them.
+        ComponentError: there are no credentials, they do not work, or no token could be had for them; or as
+            `check_proxy`.
     """
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
     from google.auth.transport.requests import Request
 
+    check_proxy()
     try:
         with warnings.catch_warnings():
             # Ignore the warning that a user's credentials have no quota project.
@@ -56,6 +60,27 @@ def find_credentials(what: str) -> Any:
             hint="check a proxy (https_proxy), and log in where the network asks for it",
         ) from error
     return credentials
+
+
+def check_proxy() -> None:
+    """Refuse a proxy's address that cannot be read: the errors of the clients repeat a part of its password.
+
+    Raises:
+        ComponentError: the environment names such a proxy for Google's hosts.
+    """
+    from requests.utils import get_environ_proxies, select_proxy
+
+    try:
+        parts = urlsplit(select_proxy(_HOSTS, get_environ_proxies(_HOSTS)) or "")
+        # What stands before a / or # of a password is taken for the port.
+        is_sound = parts.port != 0 and "@" not in f"{parts.path}{parts.query}{parts.fragment}"
+    except ValueError:
+        is_sound = False
+    if not is_sound:
+        raise ComponentError(
+            "The address of the proxy in https_proxy must look like http://USER:PASSWORD@HOST:PORT.",
+            hint="in the password, write / as %2F, # as %23, ? as %3F and @ as %40",
+        )
 
 
 def no_credentials(what: str, error: Exception) -> ComponentError:

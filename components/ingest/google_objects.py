@@ -13,6 +13,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slipway.components.errors import ComponentError
+from slipway.components.google_credentials import check_proxy
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches, size_bytes
 from slipway.components.store_address import GS
@@ -125,6 +127,10 @@ def _client_of(pid: int) -> "Client":  # noqa: ARG001  (processes cannot share a
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 
+    try:
+        check_proxy()
+    except ComponentError as error:
+        raise FileError(error.message, hint=error.hint) from None
     try:
         return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
     except DefaultCredentialsError:

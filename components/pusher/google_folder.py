@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway.components.errors import ComponentError
-from slipway.components.google_credentials import LOG_IN, no_credentials
+from slipway.components.google_credentials import LOG_IN, check_proxy, no_credentials
 from slipway.components.google_retries import odd_answer, odd_answers_as_errors
 from slipway.components.pusher.manifest import opened
 from slipway.components.pusher.stored_folder import (
@@ -41,7 +41,7 @@ class Folder(StoredFolder):
     """A folder of a bucket of Cloud Storage.
 
     Raises:
-        ComponentError: there are no credentials.
+        ComponentError: there are no credentials, or the environment's proxy has no address.
     """
 
     log_in_hint = "gcloud auth application-default print-access-token"
@@ -282,6 +282,7 @@ def _client() -> Any:
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 
+    check_proxy()
     try:
         # The project only matters for creating or listing buckets.
         return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))

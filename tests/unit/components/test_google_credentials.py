@@ -1,9 +1,11 @@
 import traceback
+from functools import partial
 
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.google_credentials import find_credentials
+from slipway.components.google_credentials import check_proxy, find_credentials
+from slipway.components.ingest.google_objects import list_objects
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,21 @@ def test_file_of_credentials_that_is_no_object_is_told_by_those_who_open_a_bucke
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
     with pytest.raises(ComponentError, match=r"key\.json, which gives no credentials for Cloud Storage"):
         Folder("gs://bucket/models")
+
+
+@pytest.mark.parametrize("proxy", ["http://me:c2Vj/1@proxy:3128", "http://me:1#c2Vj@proxy:3128"])
+def test_proxy_whose_password_is_not_escaped_is_told_without_any_of_it(monkeypatch, proxy):
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.setenv("https_proxy", proxy)
+    for ask in (partial(find_credentials, "Vertex AI"), partial(list_objects, "gs://b/*.csv")):
+        with pytest.raises(ComponentError, match="proxy in https_proxy must look like http://USER") as caught:
+            ask()
+        assert "%2F" in caught.value.hint
+        assert "c2Vj" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("proxy", ["", "http://me:c2%2Fj@proxy:3128", "proxy:3128", "socks5h://proxy"])
+def test_proxy_with_an_address_is_let_through(monkeypatch, proxy):
+    monkeypatch.setenv("https_proxy", proxy)
+    check_proxy()
