@@ -91,8 +91,8 @@ def download(file: StoredFile, path: Path) -> None:
         except OSError as error:
             raise FileError(f"{path} cannot be written: {error}", hint="check its disk") from error
     if (size := path.stat().st_size) != file.size_bytes:
-        arrived = "more" if size > file.size_bytes else f"{size}"
-        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {arrived} arrived", hint="run again")
+        came = "more" if size > file.size_bytes else f"{size}"
+        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {came} arrived", hint="run again")
 
 
 def _store(top: str) -> "S3Store | AzureStore":
