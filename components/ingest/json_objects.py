@@ -5,6 +5,7 @@ most 1,024 levels; a line with more counts as broken JSON.
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -20,6 +21,9 @@ NO_NUMBER = "NaN or Infinity, which JSON does not have"
 # The parser silently converts whole numbers beyond 64 bits to doubles.
 _LEAST_UNSURE = 2.0**63
 _LONG = object()
+# Of a number that may be too small for a double, which the parser silently makes 0.
+_ZEROS = b"0" * 300
+_TINY = re.compile(rb"[eE]-[0-9]{3}|0{300}")
 _KEY_END = re.compile(rb'"[ \t\r\n]*:')
 
 Row = dict[str, object]
@@ -40,7 +44,7 @@ def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str,
         return {}, _why(str(error)), str(error)[:120]
     if not isinstance(row, dict):
         return {}, "not a JSON object", type(row).__name__
-    is_unsure = is_wide = False
+    is_unsure = is_wide = is_zero = False
     for key, value in row.items():
         if not key.strip():
             return {}, "a key without a name", f"key {key!r}"
@@ -53,13 +57,23 @@ def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str,
                     return {}, BEYOND_64_BITS, f"key {key!r}"
                 is_wide = True
             is_unsure |= kind is float and not -_LEAST_UNSURE < item < _LEAST_UNSURE
+            is_zero |= kind is float and item == 0
     if raw.count(b":") > len(row) and (twice := _key_twice(raw, len(row))):
         return {}, "a key twice", twice
     if is_unsure and (key := _key_of_long_number(raw, fractions)) is not None:
         return {}, BEYOND_64_BITS, f"key {key!r}"
+    if is_zero and (b"-" in raw or _ZEROS in raw) and _TINY.search(raw):  # `in` is faster
+        row = json.loads(raw, parse_float=_nonzero)
     if is_wide:  # Arrow does not convert them to floats
         row |= {key: _as_fractions(row[key]) for key in row.keys() & set(fractions)}
     return row, "", ""
+
+
+def _nonzero(text: str) -> float:
+    """Return the number, or instead of 0 the least one of its sign, which is counted as rounded to 0."""
+    number = float(text)
+    is_rounded = number == 0 and re.search("[1-9]", text.lower().partition("e")[0])
+    return math.copysign(math.ulp(0.0), number) if is_rounded else number
 
 
 def _as_fractions(value: Any) -> Any:

@@ -57,6 +57,8 @@ def test_objects_are_listed_over_pages_by_pattern(cloud):
     for name in ("d/1.csv", "d/2.csv", "d/3.csv", "d/x.txt", "d/sub/4.csv", "other/5.csv"):
         cloud.put("b", name, b"a\n1\n")
     assert [file.name for file in list_files("gs://b/d/*.csv")] == [f"gs://b/d/{i}.csv" for i in (1, 2, 3)]
+    cloud.put("b", "d/sub/", b"")  # stands for the folder
+    assert "gs://b/d/sub/" not in [file.name for file in list_files("gs://b/d/*")]
     assert [file.name for file in list_files("gs://b/*/[45].csv")] == ["gs://b/other/5.csv"]
     assert [file.name for file in list_files("gs://b/d/1.csv")] == ["gs://b/d/1.csv"]
     [file] = list_files("gs://b/other/*")

@@ -15,6 +15,10 @@ def test_fractions_that_become_zero_are_counted(ingest, write):
     found = ingest(write("a,x\n" + "".join(f"1,{cell}\n" for cell in cells)), **ALL)
     assert len(found.rows) == len(cells)
     assert found.notes == {"x": {TO_ZERO: 4}}
+    lines = "".join(f'{{"a": 1, "x": {cell or "null"}}}\n' for cell in cells)
+    found = ingest(write(lines, "in.jsonl"), format="jsonl", **ALL)
+    assert found.notes == {"x": {TO_ZERO: 4}}
+    assert sorted({row["x"][0] for row in found.rows if row["x"]})[0] == 0
 
 
 def test_whole_numbers_that_32_bit_fractions_round_are_counted(ingest, write, parquet):

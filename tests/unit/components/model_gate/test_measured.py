@@ -76,6 +76,11 @@ def test_what_is_told_of_a_slice_is_finite():
     assert told(at, overall=at) == {"binary_accuracy": 0.5}
 
 
+def test_an_auc_of_0_is_not_told_of_a_slice_of_one_class():
+    at = Measured({"auc": 0.0, "binary_accuracy": 0.5}, {}, ONES)
+    assert told(at, overall=Measured({"auc": 0.7}, {}, BOTH)) == {"binary_accuracy": 0.5}
+
+
 def test_labels_of_an_output_are_taken_by_its_name():
     at = of_outputs(a=BOTH, b=ONES)
     assert at.of_output("b").labels == ONES

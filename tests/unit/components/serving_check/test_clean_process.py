@@ -18,11 +18,11 @@ HANGS = f"""
 import runpy, sys, time
 runpy.run_path({CLIENT.path!r})["bound"](int(sys.argv[1]), float(sys.argv[2]))
 print("bound", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 STARTS = f"""
 import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-I", "-c", {HANGS!r}, str(os.getpid()), "60"], stdout=-1)
+child = subprocess.Popen([sys.executable, "-I", "-c", {HANGS!r}, str(os.getpid()), "3600"], stdout=-1)
 child.stdout.readline()
 print(child.pid, flush=True)
 time.sleep(60)

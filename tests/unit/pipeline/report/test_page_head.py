@@ -7,11 +7,11 @@ from slipway.pipeline.runs.record import RunRecord
 
 
 def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():
-    metrics = {"auc": 0.9, "mine": 2.0, "example_count": 1000.0}
+    metrics = {"auc": 0.9, "mine": 2.0, "example_count": 36030.0}
     facts = metric_facts(metrics, {"auc": 0.8}, {"auc": (0.88, 0.92)}, effective_rows=312.4)
 
     assert [fact.interval for fact in facts] == ["[0.88, 0.92]", "", ""]
-    assert facts[-1].note == "worth 312 by their weights"
+    assert (facts[-1].value, facts[-1].note) == ("36,030", "worth 312 by their weights")
 
 
 def test_a_change_is_called_better_by_the_direction_of_its_metric():
