@@ -1,6 +1,5 @@
 """Checks that all columns of a CSV have names, and that no name occurs twice. Pure."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ EMPTY_END_NOTE = (
     "rows end with a delimiter and nothing after it, which adds no column; a row with a value "
     "there is in the quarantine"
 )
-_NUMBER = re.compile(r"-?(\d++(\.\d++)?|\.\d++)")  # in one pass, however long a name is
 
 
 def with_index(header: Sequence[str]) -> tuple[str, ...]:
@@ -78,8 +76,6 @@ def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
             )
             return f"column {index + 1} has no name", remedy
         if places.setdefault(name, index) < index:
-            remedy = "rename one of them; only one would be read"
-            if _NUMBER.fullmatch(name.strip()):
-                remedy = "if the file has no header, put a line with names above its rows"
+            remedy = "rename one of them; if the file has no header, put a line with names above its rows"
             return f"two columns are named {name!r} ({places[name] + 1} and {index + 1})", remedy
     return None

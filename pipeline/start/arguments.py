@@ -80,7 +80,7 @@ def check_columns(
         if wanted not in facts:
             raise UsageError(
                 f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.",
-                hint=_other_column(wanted, list(facts), is_csv=table.file_format == "csv"),
+                hint=_other_column(wanted, list(facts.values()), is_csv=table.file_format == "csv"),
             )
         if wanted in keep and facts[wanted].is_too_large:
             raise UsageError(
@@ -117,13 +117,20 @@ def check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
         )
 
 
-def are_values(names: Sequence[str]) -> bool:
-    """Return whether all names of columns are numbers or dates, as where a file has no header."""
-    return all(_VALUE.fullmatch(name.strip()) for name in names)
+def are_a_row(columns: Sequence[Facts]) -> bool:
+    """Return whether the names are numbers, dates, and texts that their own columns hold: a file without names.
+
+    Of a column whose texts hardly recur, the name tells nothing.
+    """
+    texts = [column for column in columns if not _VALUE.fullmatch(column.name.strip())]
+    recurring = [column for column in texts if column.kind != "text" or column.distinct <= column.present / 2]
+    held, held_recurring = ([column.name in column.counts for column in each] for each in (texts, recurring))
+    return not texts or (any(held) and all(held_recurring))
 
 
-def _other_column(wanted: str, names: Sequence[str], *, is_csv: bool) -> str:
-    if are_values(names):
+def _other_column(wanted: str, columns: Sequence[Facts], *, is_csv: bool) -> str:
+    names = [column.name for column in columns]
+    if is_csv and are_a_row(columns):
         return "the first line is read as column names; put a line with names above the rows"
     if len(names) == 1 and is_csv:
         return (

@@ -20,7 +20,7 @@ from slipway.components.ingest.source import SourceError, resolve_source
 from slipway.components.ingest.spans import PLACEHOLDER
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.arguments import (
-    are_values,
+    are_a_row,
     check_columns,
     check_name,
     check_weight,
@@ -197,7 +197,7 @@ def new(
             ids=[each.name for each in ids_of_groups(columns) if each.name in table.columns],
         ),
     )
-    before = [_header_note(list(facts))] if table.file_format == "csv" and are_values(list(facts)) else []
+    before = [_header_note(list(facts))] if table.file_format == "csv" and are_a_row(columns) else []
     plan = replace(
         plan,
         notes=(*before, *plan.notes, *_notes(plan, table, no_values)),

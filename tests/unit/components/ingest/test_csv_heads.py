@@ -29,6 +29,7 @@ def test_columns_of_a_good_file_are_returned(trips):
         (b"miles\ttips\n1\t2\n", "has no column 'tips'", "separated by '\\t'"),
         (b"miles tips\n1 2\n", "has no column 'tips'", "separated by ' '"),
         (b"tips,miles,tips\n1,2,3\n", "two columns are named 'tips' (1 and 3)", "rename"),
+        (b"p,x,p\nq,y,q\n", "two columns are named 'p' (1 and 3)", "put a line with names above its rows"),
         (b"0,1,0\n2,3,1\n", "two columns are named '0' (1 and 3)", "put a line with names above its rows"),
         (b"# of 2021\nmiles,tips\n1,2\n", "has 2 values, the header 1 name", "remove what is above"),
         (b"tips,,miles\n1,2,3\n", "column 2 has no name", "only the first may be unnamed"),

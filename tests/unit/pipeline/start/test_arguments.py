@@ -3,7 +3,7 @@ import pytest
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.arguments import (
-    are_values,
+    are_a_row,
     check_columns,
     check_name,
     check_weight,
@@ -98,4 +98,16 @@ def test_images_have_no_columns_to_name(option, value):
     ids=["numbers", "dates", "a name", "names", "a long name"],
 )
 def test_values_are_no_names(names, expected):
-    assert are_values(names) is expected
+    columns = [facts_of(name, "float", np.arange(ROWS, dtype=np.float64)) for name in names]
+    assert are_a_row(columns) is expected
+
+
+def test_a_text_that_its_own_column_holds_is_no_name():
+    age = facts_of("39", "float", np.arange(ROWS, dtype=np.float64))
+    pay = facts_of("<=50K", "text", np.array(["<=50K", ">50K"] * (ROWS // 2), dtype=object))
+    place = facts_of("Lima", "text", np.array([f"place {row}" for row in range(ROWS)], dtype=object))
+    assert are_a_row([age, pay, place]), "of a column whose texts hardly recur, the name tells nothing"
+    assert not are_a_row([age, place])
+    assert not are_a_row(
+        [age, pay, facts_of("sex", "text", np.array(["m", "f"] * (ROWS // 2), dtype=object))]
+    )

@@ -908,6 +908,33 @@ def test_a_first_line_of_values_only_is_reported(root, names, is_told):
     assert (f"but holds only values: {', '.join(names)}. If the file has no header" in text) == is_told
 
 
+def test_a_first_line_that_is_a_row_of_numbers_and_texts_is_reported(root):
+    columns = {
+        "39": _number,
+        "basic": COLUMNS["plan"],
+        "Bo A": lambda row: f"Bo {row}",
+        "no": COLUMNS["churned"],
+    }
+    _write(root, columns)
+    assert (
+        "holds only values: 39, basic, Bo A, no. If the file has no header" in _begin(root, label="no").text()
+    )
+    with pytest.raises(UsageError) as caught:
+        _begin(root, name="others", label="basics")
+    assert "put a line with names above the rows" in caught.value.hint
+
+
+def test_years_as_names_beside_others_are_names(root):
+    columns = {
+        "who": lambda row: f"w{row}",
+        "2019": _number,
+        "plan": COLUMNS["plan"],
+        "no": COLUMNS["churned"],
+    }
+    _write(root, columns)
+    assert "has no header" not in _begin(root, label="no").text()
+
+
 def test_a_label_called_as_what_yaml_takes_for_nothing_stays_a_name(root):
     _write(root, {"age": _number, "Null": COLUMNS["churned"]})
     _begin(root, label="Null")
