@@ -6,7 +6,7 @@ are added until the part's loss has not fallen for some rounds. Then both are fi
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -35,10 +35,15 @@ ABSENT_CLASS_SCORE = -10.0
 _RIDGE_WEIGHT = 1.0
 # Of the squared weight of a bend, in those of a slope: with few rows, many free bends follow chance.
 _BEND_PENALTY = 10.0
+# Of the squared weight of a category, which is 0 or 1. Scaled to variance 1, as numbers are, a rare one has
+# as good as no penalty and follows its few rows. Held-out rows choose: the least suits categories that tell
+# nearly all, the greatest many categories with few rows of a rare class each.
+_CATEGORY_PENALTIES = (1.0, 10.0, 0.01)
 # A leaf answers with the sum of its rows' gradients, divided by the sum of p (1 - p), where p is the class's
 # share. With a rare class, one of its rows makes a small leaf far too sure, and the next trees overshoot
 # further. XGBoost's default, lambda = 1, added to the divisor, prevents that.
 _RARE_CLASS, _RARE_CLASS_DIVISOR = 0.05, 1.0
+_MANY_ROWS = 5_000
 # Numbers of the matrix that a linear model takes, beyond `linear_rows`: about 80 MB, and seconds a fit.
 _LINEAR_NUMBERS = 10_000_000
 
@@ -206,6 +211,7 @@ def _grown(
         bends = columns.bends(matrix)
         tables.append(np.hstack([tables[0], columns.beyond(matrix, bends)]))
     parts = held_out_parts(labels, growth)
+    penalty = penalty_of_categories(tables[0], labels, columns, growth, parts, weights) if tables else 1.0
     rounds: list[int] = []
     shares = SHARES if with_linear else (1.0,)
     losses = {
@@ -220,8 +226,7 @@ def _grown(
         if tables:
             weighing = of_rows(weights, kept)
             fitted = [
-                _linear(table[kept], labels[kept], growth, weighing, straight=tables[0].shape[1])
-                for table in tables
+                _linear(table[kept], labels[kept], columns, growth, weighing, penalty) for table in tables
             ]
             others = [_linear_scores(each, table[held]) for each, table in zip(fitted, tables, strict=True)]
         for place, share in losses:
@@ -237,7 +242,7 @@ def _grown(
         model.fit(matrix, labels, sample_weight=weights)
     kernel = (linear.kernel, linear.bias) if linear is not None else None
     if share < 1 and tables:
-        kernel = _linear(tables[chosen], labels, growth, weights, straight=tables[0].shape[1])
+        kernel = _linear(tables[chosen], labels, columns, growth, weights, penalty)
     return Grown(
         trees=model,
         present=() if growth.classes is None else tuple(int(each) for each in np.unique(labels)),
@@ -256,6 +261,36 @@ def tries_linear(labels: npt.NDArray[Any], columns: Columns, growth: Growth) -> 
     width = sum(columns.categories) + len(columns.names) - len(columns.categories)
     is_rare = growth.classes == 2 and rows.min() < _RARE_CLASS * growth.linear_rows
     return bool(is_rare) and len(labels) * width <= _LINEAR_NUMBERS
+
+
+def penalty_of_categories(
+    hot: Matrix,
+    labels: npt.NDArray[Any],
+    columns: Columns,
+    growth: Growth,
+    parts: Sequence[npt.NDArray[np.bool_]],
+    weights: Weights = None,
+) -> float:
+    """Return the penalty of categories in the linear model that suits the held-out rows best.
+
+    Args:
+        hot: [rows, columns], as `columns.one_hot` makes it.
+        parts: masks of the rows to hold out, [rows] each; of many rows the first suffices.
+    """
+    if not columns.categories:
+        return 1.0
+    if len(labels) >= _MANY_ROWS:
+        parts = parts[:1]
+
+    def lost(penalty: float) -> float:
+        found = np.zeros(len(labels))
+        for held in parts:
+            kept = ~held
+            fitted = _linear(hot[kept], labels[kept], columns, growth, of_rows(weights, kept), penalty)
+            found[held] = _losses(_linear_scores(fitted, hot[held]), labels[held], growth.classes)
+        return _mean(found, weights)
+
+    return min(_CATEGORY_PENALTIES, key=lost)
 
 
 def of_rows(weights: Weights, which: npt.NDArray[np.bool_]) -> Weights:
@@ -320,7 +355,7 @@ def held_out_parts(labels: npt.NDArray[Any], growth: Growth) -> list[npt.NDArray
         ComponentError: there are too few rows.
     """
     rows = len(labels)
-    count, times = (5, 5) if rows < 5_000 else (4, 2) if rows < 20_000 else (6, 1)
+    count, times = (5, 5) if rows < _MANY_ROWS else (4, 2) if rows < 20_000 else (6, 1)
     part = part_of(labels, growth, count=count)
     parts = (part == number for number in range(count))
     found = list(islice((held for held in parts if held.any() and len(np.unique(labels[~held])) > 1), times))
@@ -418,18 +453,27 @@ def has_rare_class(labels: npt.NDArray[Any], growth: Growth) -> bool:
 
 
 def _linear(
-    hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights, *, straight: int
+    hot: Matrix,
+    labels: npt.NDArray[Any],
+    columns: Columns,
+    growth: Growth,
+    weights: Weights,
+    penalty: float,
 ) -> tuple[Scores, Scores]:
-    """Return kernel and bias of ridge or logistic regression; fitted to scaled columns, for unscaled ones.
+    """Return kernel and bias of ridge or logistic regression; fitted to scaled numbers, for unscaled ones.
 
-    The first `straight` columns are slopes and categories, the others bends.
+    Args:
+        hot: [rows, columns], as `columns.one_hot` makes it, then those of `columns.beyond` if effects bend.
+        penalty: of the squared weight of a category, in those of a number's slope.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge
 
     mean, scale = hot.mean(axis=0, dtype=np.float64), hot.std(axis=0, dtype=np.float64)
+    coded = sum(columns.categories)
+    scale[:coded] = penalty**0.5
     scale[scale < 1e-12] = 1.0
-    scale[straight:] *= _BEND_PENALTY**0.5
+    scale[coded + len(columns.names) - len(columns.categories) :] *= _BEND_PENALTY**0.5
     model = Ridge(_RIDGE_WEIGHT) if growth.classes is None else LogisticRegression(max_iter=1000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result

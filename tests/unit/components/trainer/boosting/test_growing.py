@@ -13,6 +13,7 @@ from slipway.components.trainer.boosting.growing import (
     least_loss,
     loss_of,
     part_of,
+    penalty_of_categories,
     scores_of,
     tries_linear,
 )
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports w
 def test_no_more_trees_grow_than_there_is_room_for(classes, room):
     values = drawn_values(200)
     rows = Rows(features=FEATURES, values=values, labels=labels_of(values, classes), seed=1)
-    wanted = {"classes": classes, "patience_rounds": 30, "min_leaf_rows": 5, **room}
+    wanted = {"classes": classes, "patience_rounds": 30, "min_leaf_rows": 5, "linear_rows": 1, **room}
     model = boosted_trees.build_model(FEATURES, wanted)
     boosted_trees.fit(model, rows, wanted)
     assert model.get_layer("trees").size.numpy()[0] == 3 * (classes or 1)
@@ -138,7 +139,7 @@ def _few_rows(seed, effect):
     return matrix, truth + 2 * rng.normal(size=2300), truth
 
 
-def _error(grown, columns, matrix, truth, growth):
+def _scores(grown, columns, matrix, growth):
     scores = np.zeros((len(matrix), 1))
     if grown.trees is not None:
         scores += grown.share * scores_of(grown.trees, matrix, growth)
@@ -146,7 +147,11 @@ def _error(grown, columns, matrix, truth, growth):
     if grown.bends is not None:
         table = np.hstack([table, columns.beyond(matrix, grown.bends)])
     kernel, bias = grown.linear
-    return np.mean((scores + (1 - grown.share) * (table @ kernel + bias) - truth[:, None]) ** 2)
+    return scores + (1 - grown.share) * (table @ kernel + bias)
+
+
+def _error(grown, columns, matrix, truth, growth):
+    return np.mean((_scores(grown, columns, matrix, growth) - truth[:, None]) ** 2)
 
 
 def test_what_a_few_held_out_rows_show_by_chance_bends_no_effect():
@@ -183,6 +188,35 @@ def test_bends_are_held_back_more_than_slopes_which_few_rows_need(monkeypatch):
             assert grown.bends is not None
             errors[penalty].append(_error(grown, columns, matrix[300:], truth[300:], growth))
     assert np.mean(errors[None]) < 0.95 * np.mean(errors[1.0])
+
+
+def test_of_many_categories_none_follows_its_few_rows_of_a_rare_class():
+    rng = np.random.default_rng(1)
+    matrix = np.stack([rng.integers(0, 100, 12_000), *rng.normal(size=(2, 12_000))], axis=1).astype(
+        np.float32
+    )
+    chance = 1 / (1 + np.exp(5.5 - matrix[:, 1] - matrix[:, 2]))
+    labels = (rng.random(12_000) < chance).astype(int)
+    growth, losses = growth_of(2, linear_rows=4000), []
+    for columns, table in (
+        (Columns(names=("shop", "a", "b"), categories=(100,)), matrix),
+        (Columns(names=("a", "b"), categories=()), matrix[:, 1:]),
+    ):
+        grown = grow(table[:4000], labels[:4000], columns, growth)
+        losses.append(loss_of(_scores(grown, columns, table[4000:], growth), labels[4000:], 2))
+    assert losses[0] < 1.1 * losses[1], losses
+
+
+@pytest.mark.parametrize(("told", "penalty"), [(1.0, 0.01), (0.0, 10.0)], ids=["all", "nothing"])
+@pytest.mark.parametrize("weights", [None, np.full(400, 7.0)])
+def test_categories_have_little_penalty_where_they_tell_nearly_all(told, penalty, weights):
+    rng = np.random.default_rng(1)
+    columns, growth = Columns(names=("shop", "size"), categories=(40,)), growth_of(None, linear_rows=2000)
+    matrix = np.stack([rng.integers(0, 40, 400), rng.normal(size=400)], axis=1).astype(np.float32)
+    labels = told * rng.normal(size=40)[matrix[:, 0].astype(int)] + (1.01 - told) * rng.normal(size=400)
+    parts = held_out_parts(labels, growth)
+    hot = columns.one_hot(matrix)
+    assert penalty_of_categories(hot, labels, columns, growth, parts, weights) == penalty
 
 
 @pytest.mark.parametrize("made", [_rare, _told_exactly])
