@@ -7,6 +7,8 @@ _NUMBERS = frozenset(("nr", "no", "number", "nummer"))
 _SIGNS = _NUMBERS | {"id", "cid", "hid", "pid", "sid", "uid", "uuid", "guid", "key"}
 # A whole name, or its last word: user, buyer_account.
 _WHO = frozenset(("user", "person", "customer", "client", "patient", "subject", "account"))
+# The whole name of a group: not edad_paciente, which is a patient's age.
+_ALONE = frozenset(("kunde", "proband", "cliente", "paciente", "usuario"))
 # What may stand before a sign in one word: userid, CUSTOMERKEY, kundennr.
 _NOUNS = (
     "user", "person", "pers", "cust", "customer", "client", "pat", "patient", "subj", "subject", "member",
@@ -51,8 +53,9 @@ def is_id(name: str) -> bool:
 def is_group(name: str) -> bool:
     """Return whether rows that share a value of this name are about the same person, or the like."""
     words = _words(name)
-    has_noun = bool(words) and words[-1] in ("household", "session", "email")
-    return _identifies(words) or (has_noun and not _is_a_rate(words))
+    if _identifies(words) or (len(words) == 1 and words[0] in _ALONE):
+        return True
+    return words[-1:] in (["household"], ["session"], ["email"]) and not _is_a_rate(words)
 
 
 def _words(name: str) -> list[str]:
