@@ -8,7 +8,10 @@ _SIGNS = _NUMBERS | {"id", "cid", "hid", "pid", "sid", "uid", "uuid", "guid", "k
 # A whole name, or its last word: user, buyer_account.
 _WHO = frozenset(("user", "person", "customer", "client", "patient", "subject", "account"))
 # The whole name of a group: not edad_paciente, which is a patient's age.
-_ALONE = frozenset(("kunde", "proband", "cliente", "paciente", "usuario"))
+_ALONE = frozenset((
+    "subj", "cust", "ptid", "mrn", "ssn", "imei", "iban", "msisdn", "kunde", "proband", "cliente", "paciente",
+    "usuario",
+))  # fmt: skip
 # What may stand before a sign in one word: userid, CUSTOMERKEY, kundennr.
 _NOUNS = (
     "user", "person", "pers", "cust", "customer", "client", "pat", "patient", "subj", "subject", "member",

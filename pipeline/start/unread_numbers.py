@@ -19,6 +19,8 @@ _WITH_UNIT = re.compile(
     r"[-+\u2212]?(?!0\d)\d[\d.,' \u00a0\u202f]*"
     r"(?P<unit>(?:[^\W\d_]|[°µ%‰℃℉㎡$€£¥₹])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
 )
+# 1 year beside 2 years, 1 Tag beside 2 Tage: the first is but one text.
+_PLURALS = {"s", "es", "e", "n", "en"}
 # A column of numbers has few units, each of which recurs; house numbers such as 12B and addresses have more.
 _MOST_UNITS, _LEAST_OF_UNIT = 3, 10
 # 50% beside 0.5, however few: nothing but shares has a percent sign.
@@ -133,7 +135,9 @@ def _units(texts: Collection[str]) -> tuple[str, ...]:
     recur = len(units) <= _MOST_UNITS and all(rows >= _LEAST_OF_UNIT for rows in units.values())
     # 12 and 12k may be house numbers, and 34M and 36B sizes; 3 Mio and 1.2M are neither.
     are_amounts = any(len(unit) > 1 for unit in units) or any(_FRACTION.search(text) for text in texts)
-    is_sure = recur or (are_magnitudes and are_amounts) or set(units) == _SHARES
+    shortest, longest = min(units, key=len), max(units, key=len)
+    is_plural = len(units) == 2 and len(shortest) > 1 and longest.removeprefix(shortest) in _PLURALS
+    is_sure = recur or (are_magnitudes and are_amounts) or set(units) == _SHARES or is_plural
     return tuple(sorted(units)) if is_sure and len(units) > 1 else ()
 
 

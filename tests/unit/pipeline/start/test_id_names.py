@@ -17,10 +17,10 @@ FEATURES = (
     "week_number", "Week No.", "weekNumber", "Semana No.", "Woche-Nr.", "week_number_x",
     "house_no", "HouseNo", "Haus-Nr.", "room_no", "seat_no",
     "city_id", "city_id_x", "id_ciudad", "idciudad", "id_estado", "district_id",
-    "edad_paciente", "id_02", "NO", "NO_x", "ambientNO", "no_x", "user_x", "key_y", "pos_x", "city", "cust",
+    "edad_paciente", "id_02", "NO", "NO_x", "ambientNO", "no_x", "user_x", "key_y", "pos_x", "city",
 )  # fmt: skip
 OF_ROWS = ("", "Unnamed: 0", "row", "rownames", "row_index", "index")
-OF_GROUPS = ("household", "session", "email", "contact_e-mail", "Kunde", "cliente")
+OF_GROUPS = ("household", "session", "email", "contact_e-mail", "Kunde", "cliente", "Subj", "MRN")
 
 
 @pytest.mark.parametrize("name", IDS)

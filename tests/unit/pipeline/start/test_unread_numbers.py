@@ -33,6 +33,8 @@ def _measured(*units, rows=60):
         (["1.2M", "3k"], "'M' and 'k'"),
         (["1.2M", "3k", "500", "2B", "1 Tsd."], "none and 'B' and 'M' and 'Tsd.' and 'k'"),
         (["500", "3 Mio"], "none and 'Mio'"),
+        (["12 years", "1 year", "2 years"], "'year' and 'years'"),
+        (["1 Tag", "3 Tage"], "'Tag' and 'Tage'"),
     ],
 )
 def test_numbers_in_several_units_are_named_with_the_remedy(texts, units):
@@ -52,6 +54,8 @@ def test_numbers_in_several_units_are_named_with_the_remedy(texts, units):
         ["12", "12B", "14b"],  # house numbers
         ["3k", "4A", "1.2M"],
         ["3k", "4k"],
+        ["3 a", "4 as"],
+        ["1 year", "2 months"],
     ],
 )
 def test_texts_with_other_ends_are_no_numbers_in_several_units(texts):
