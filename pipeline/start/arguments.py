@@ -118,7 +118,7 @@ def check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
 
 
 def are_a_row(columns: Sequence[Facts]) -> bool:
-    """Return whether the names are numbers, dates, and texts that their own columns hold, as without a header.
+    """Return whether the names are numbers, dates and texts that their own columns hold: there is no header.
 
     Of a column whose texts hardly recur, the name tells nothing.
     """
