@@ -310,20 +310,22 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
 def _looking_each_time(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Return the nodes, with what is made anew in every run as what those look at that find an earlier one.
 
-    Its key is the same each time, and tells nothing of which one was the last. What is imported is left out:
-    it is no run's own.
+    Its key is the same each time, and tells nothing of which one was the last. Nor does that of what is made
+    of what another resolver finds, as the latest spans: it may be known only in the run. What is imported is
+    left out: it is no run's own.
     """
-    resolvers, anew = {node.id for node in nodes if node.is_resolver}, set[str]()
+    foreseen, anew = {node.id for node in nodes if node.finds_baseline or node.finds_reference}, set[str]()
     for node in nodes:
-        if node.uncached or anew.intersection(node.upstream).difference(node.gates, resolvers):
+        is_looked_up = node.is_resolver and node.id not in foreseen
+        if node.uncached or is_looked_up or anew.intersection(node.upstream).difference(node.gates, foreseen):
             anew.add(node.id)
-    makers = [node for node in nodes if node.id in anew - resolvers and node.type != _IMPORTER]
+    makers = [n for n in nodes if n.id in anew and not n.is_resolver and n.type != _IMPORTER]
 
     def looking(node: Node) -> Node:
         kind = "ExampleStatistics" if node.finds_reference else "Model"
         return replace(node, looks_at=tuple(each.id for each in makers if kind in each.outputs.values()))
 
-    return tuple(looking(n) if n.finds_baseline or n.finds_reference else n for n in nodes)
+    return tuple(looking(n) if n.id in foreseen else n for n in nodes)
 
 
 def _is_compared(node: Node, graph: Graph) -> bool:

@@ -208,6 +208,15 @@ def Fit(
 
 
 @tfx.dsl.components.component
+def Learn(
+    value: tfx.dsl.components.InputArtifact[standard_artifacts.String],
+    model: tfx.dsl.components.OutputArtifact[standard_artifacts.Model],
+):
+    """Makes a model of a value."""
+    Path(model.uri, "word").write_text(value.value)
+
+
+@tfx.dsl.components.component
 def Bless(
     model: tfx.dsl.components.InputArtifact[standard_artifacts.Model],
     blessing: tfx.dsl.components.OutputArtifact[standard_artifacts.ModelBlessing],
@@ -428,6 +437,21 @@ def nights():
     last = Misbehave(how="raise").with_id("Last")
     last.add_upstream_node(bless)
     return pipeline("nights", latest, before, fit, bless, last)
+
+
+def rolling():
+    """Makes a model of the latest value, as of spans, with the latest blessed one to compare with."""
+    follows = follow().components
+    learn = Learn(value=follows[1].outputs["latest"]).with_id("Learn")
+    blessed = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestBlessedModelStrategy,
+        model=tfx.dsl.Channel(type=standard_artifacts.Model),
+        model_blessing=tfx.dsl.Channel(type=standard_artifacts.ModelBlessing),
+    ).with_id("Blessed")
+    before = Infer(model=blessed.outputs["model"]).with_id("Infer")
+    bless = Bless(model=learn.outputs["model"]).with_id("Bless")
+    bless.add_upstream_node(before)
+    return pipeline("rolling", *follows, learn, blessed, before, bless)
 
 
 def infer(name: str, store: str):

@@ -1,6 +1,7 @@
 """What is taken from the cache, and what never is."""
 
 import contextlib
+import itertools
 import sqlite3
 from pathlib import Path
 
@@ -212,6 +213,15 @@ def test_a_model_that_is_made_anew_in_every_run_is_compared_with_that_of_the_run
     assert (whole.state, compared_with(whole)) == ("complete", second.run_id), "not with itself"
     assert [node.id for node in whole.nodes if node.why != DONE_BEFORE] == ["Last"]
     assert compared_with(run("nights")) == failed.run_id
+
+
+def test_a_model_of_what_a_resolver_finds_is_compared_with_that_of_the_run_before(in_process, run):
+    """As of the latest spans: what the model will be made of is not known when the run is planned."""
+    for before, word in itertools.pairwise(["nothing", "a", "b", "c", "d"]):
+        night = run("rolling", sets=[f"word={word}"])
+        assert (night.state, Path(made(night)["Infer"]).read_text()) == ("complete", before)
+        same = run("rolling", sets=[f"word={word}"])
+        assert [node.state for node in same.nodes if node.id != "Blessed"] == ["cached"] * 6
 
 
 def test_a_model_that_was_blessed_by_runs_recorded_elsewhere_is_compared_with(in_process, warm, tmp_path):
