@@ -80,6 +80,9 @@ def decide(
             if node.id not in needed:
                 decisions[node.id] = Decision(node.id, "skip", "excluded (--to)")
                 continue
+            if absent := [up for up in node.upstream if decisions[up].is_unmet and up not in node.optional]:
+                decisions[node.id] = Decision(node.id, "skip", f"{absent[0]} was skipped", is_unmet=True)
+                continue
             reran = _reran(node, graph, decisions, running)
             read = _read(node, graph, decisions)
             decisions[node.id] = _decide(node, prints[node.id], known, reran, read, node.id in forced)

@@ -199,6 +199,7 @@ OF_SEVERAL_MODULES = (
     "components/trainer/loop/test_constant_batch.py",
     "components/trainer/test_checkpoint_writer.py",
     "components/trainer/test_models.py",
+    "pipeline/engine/test_random_histories.py",
     "pipeline/testing/test_import.py",
 )
 """Tests of what several modules do together, or of one duty of a module that has a mirror beside them."""

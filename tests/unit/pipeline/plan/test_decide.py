@@ -198,6 +198,20 @@ def test_condition_that_was_not_met_is_known_until_something_upstream_runs():
     assert (again["Cond"].action, again["Cond"].is_unmet) == ("run", False)
 
 
+def test_node_whose_needed_input_is_left_out_is_left_out_whatever_else_ran_again():
+    """Else it would run as far as the plan knows, and with it what can do without it."""
+    last = Node("Last", "Last", ("Needs",), optional=("Needs",))
+    graph = Graph(
+        "four", (Node("Cond", "C", ()), Node("Up", "U", ()), Node("Needs", "N", ("Cond", "Up")), last)
+    )
+    prints = {name: Fingerprint({"param:a": name}) for name in graph.ids}
+    kept = {prints[name].key: {**RESULT, "unmet": "left out" * (name == "Cond")} for name in ("Cond", "Last")}
+    known = Known(kept.get, lambda _entry: "", {})
+    decided = decide(graph, prints=prints, known=known, selected=graph.ids, forced=("Up",))
+    assert decided["Needs"] == Decision("Needs", "skip", "Cond was skipped", is_unmet=True)
+    assert (decided["Up"].action, decided["Last"].action) == ("run", "reuse")
+
+
 #   Statistics -> Gate (judges, gives nothing) -> Transform
 GATED = Graph(
     "gated",
