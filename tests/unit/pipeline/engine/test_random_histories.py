@@ -216,11 +216,10 @@ class Store:
 
     def execute(self, node, read, given):
         world, number = self.world, len(self.world.made) + 1
-        code, ups = (
-            self.planned[node.id],
-            [self.current[each.id] for each in world.givers(node) if each.id in read],
+        code, givers = world.code[node.id], [each.id for each in world.givers(node)]
+        is_kept = code == self.planned[node.id] and all(
+            self.current[up].is_kept for up in givers if up in read
         )
-        is_kept = code == world.code[node.id] and all(up.is_kept for up in ups)
         is_blessed = node.id == "Evaluator" and world.chance(0.7)
         done = Execution(
             number, node.id, self.attempt, code, read, given, is_kept, is_blessed, self.settings(node)
@@ -289,7 +288,9 @@ def random_world(random):
         ups = random.sample(names[:i], random.randint(0, min(i, 3)))
         nodes.append(random_node(random, name, ups, f"Of{name}", resolvers))
     if random.random() < 0.5:
-        trainer = random_node(random, "Trainer", names[-1:], "Model", resolvers)
+        trainer = random_node(
+            random, "Trainer", [random.choice(sorted(resolvers) or names)], "Model", resolvers
+        )
         given = {"given": "Model"}
         baseline = Node("Baseline", "Resolver", (), is_resolver=True, finds_baseline=True, outputs=given)
         ups, given = ("Baseline", "Trainer"), {"given": "ModelBlessing"}
