@@ -10,6 +10,7 @@ if one is due, leaves if the process received SIGTERM, reports the progress, and
 end of an epoch.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,7 @@ from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.callback import numbers_of
 from slipway.components.trainer.loop.context import TrainingContext
+from slipway.components.trainer.loop.model_state import snapshot
 
 NO_STEP = "context.step_done(loss) after each batch of data"
 
@@ -100,6 +102,7 @@ class OwnLoop:
         self._taken = False
         self._sum: Any = 0.0
         self._summed = 0
+        self._begun = ""
         self._error: BaseException | None = None
         self._listeners = keras.callbacks.CallbackList(
             self.callbacks, model=self.model, epochs=self.epochs, steps=self.steps_per_epoch
@@ -185,6 +188,7 @@ class OwnLoop:
             if self.step == self.first_step:
                 # Creates the model's, the optimizer's and the metrics' variables, which a checkpoint holds.
                 self.model._symbolic_build(data_batch=batch)
+                self._begun = _digest(self.model)
             if is_epoch_begin or self.step == self.first_step:
                 self._epoch_began = self.step
                 self.model.reset_metrics()
@@ -207,13 +211,32 @@ class OwnLoop:
             hint='for example keras.ops.mean(losses), or model.train_on_batch(..., return_dict=True)["loss"]',
         )
 
+    def _require_learned(self) -> None:
+        """Reject a loop whose steps change arrays of its own: what is evaluated and saved has learned nothing."""
+        if self._begun and self._begun == _digest(self.model):
+            raise ComponentError(
+                f"{self.where} took {self._summed} steps, and changed no variable of the model or of its "
+                "optimizer: what is evaluated, saved in checkpoints and exported has learned nothing",
+                hint="a loop that keeps the state in arrays, as of model.stateless_call, assigns them to the "
+                "variables (variable.assign) before each context.step_done",
+            )
+        self._begun = ""
+
     def _end_epoch(self) -> None:
+        self._require_learned()
         logs = {"loss": float(self._sum) / self._summed}
         self._sum, self._summed = 0.0, 0
         if self.eval_batches is not None:
             found = self.model.evaluate(self.eval_batches, verbose=0, return_dict=True)
             logs |= numbers_of({f"val_{name}": value for name, value in found.items()})
         self._listeners.on_epoch_end(self.step // self.steps_per_epoch - 1, logs)
+
+
+def _digest(model: Any) -> str:
+    hashed = hashlib.sha256()
+    for each in snapshot(model):
+        hashed.update(each.tobytes())
+    return hashed.hexdigest()
 
 
 def _array(values: Any) -> Any:

@@ -70,8 +70,9 @@ def loop():
 
 
 def steps_of(loss=lambda step: step):
-    def fit(_model, data, context):
+    def fit(model, data, context):
         for _ in data:
+            model.optimizer.iterations.assign_add(1)
             context.step_done(loss(context.step))
 
     return fit
@@ -126,8 +127,9 @@ def test_a_metric_of_several_numbers_is_evaluated_as_by_keras_own_fit(loop):
 def test_early_stop_and_a_return_at_the_end_of_an_epoch_end_it(loop):
     assert loop(steps_of(float), stop_after=0).told[-1] == ("epoch 0 ends", {"loss": 1.0})
 
-    def fit(_model, data, context):
+    def fit(model, data, context):
         for _ in data:
+            model.optimizer.iterations.assign_add(1)
             context.step_done(np.float64(1))
             if context.step == STEPS:
                 return
@@ -149,6 +151,14 @@ def ends_twice(_model, data, context):
     next(data)
     context.step_done(1.0)
     context.step_done(1.0)
+
+
+def keeps_its_weights_in_arrays(model, data, context):
+    kernel = model.weights[0].numpy()
+    for _ in data:
+        kernel += 1
+        context.step_done(1.0)
+    model.weights[0].assign(kernel)
 
 
 def leaves_early(_model, data, context):
@@ -190,6 +200,10 @@ def test_error_of_a_step_is_raised_again_where_the_users_function_went_on(loop):
         (lambda *_: None, "mine.fit returned without a step"),
         (takes_two, "mine.fit took another batch before it ended step 1"),
         (ends_twice, "mine.fit called context.step_done twice for step 1, or before a batch"),
+        (
+            keeps_its_weights_in_arrays,
+            "mine.fit took 3 steps, and changed no variable of the model or of its",
+        ),
         (leaves_early, "mine.fit returned after step 1, within an epoch of 3"),
         (steps_of(lambda _: [1.0, 2.0]), r"gave context.step_done an array of shape \(2,\); the loss of a"),
         (steps_of(lambda _: "low"), "gave context.step_done str; the loss of a step is one number"),
