@@ -299,7 +299,8 @@ def take_inputs_by_name(model: Any) -> None:
             picks the inputs by name.
     """
     for each in model._flatten_layers():
-        if isinstance(getattr(each, "_inputs_struct", None), Mapping):
+        is_new = "_standardize_inputs" not in vars(each)
+        if is_new and isinstance(getattr(each, "_inputs_struct", None), Mapping):
             _take_by_name(each, each._inputs_struct)
 
 

@@ -212,7 +212,7 @@ class OwnLoop:
         )
 
     def _require_learned(self) -> None:
-        """Reject a loop whose steps change arrays of its own: what is evaluated and saved has learned nothing."""
+        """Reject a loop whose steps change arrays of its own: the model that is saved has learned nothing."""
         if self._begun and self._begun == _digest(self.model):
             raise ComponentError(
                 f"{self.where} took {self._summed} steps, and changed no variable of the model or of its "

@@ -15,6 +15,7 @@ from slipway.components.trainer.user_model import (
     require_outputs,
     source_digest,
     source_root,
+    take_inputs_by_name,
     with_line,
 )
 
@@ -145,6 +146,21 @@ def test_a_model_with_spare_layers_or_code_that_wants_values_is_built(tmp_path, 
     if name == "eager":  # the others own a layer that they never call
         assert model.count_params() == 4 + 1
     model.fit({"x": np.ones((8, 4))}, np.zeros((8, 1)), verbose=0)
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_a_model_that_takes_its_inputs_by_name_already_stays_as_it_is():
+    import keras
+
+    inputs = {name: keras.Input((1,), name=name) for name in "zb"}
+    model = keras.Model(inputs, inputs["b"] + inputs["z"])
+
+    take_inputs_by_name(model)
+    taken = model._standardize_inputs
+    take_inputs_by_name(model)
+
+    assert model._standardize_inputs is taken
 
 
 @pytest.mark.slow  # Keras starts
