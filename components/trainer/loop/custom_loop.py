@@ -227,6 +227,9 @@ class OwnLoop:
         logs = {"loss": float(self._sum) / self._summed}
         self._sum, self._summed = 0.0, 0
         if self.eval_batches is not None:
+            if keras.backend.backend() == "jax":  # which frees these arrays, and the loop may go on with them
+                for each in self.model.variables:
+                    each.assign(keras.ops.copy(each.value))
             found = self.model.evaluate(self.eval_batches, verbose=0, return_dict=True)
             logs |= numbers_of({f"val_{name}": value for name, value in found.items()})
         self._listeners.on_epoch_end(self.step // self.steps_per_epoch - 1, logs)

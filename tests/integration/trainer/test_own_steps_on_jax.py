@@ -54,9 +54,37 @@ OWN_LOOP = """
             context.step_done(error)
         context.tell(f"{context.step} steps of one's own")
 """
+LOOP_OVER_ARRAYS = """
+    def build_model(features, hyperparameters):
+        return model_of(keras.Model, features)
+
+    def fit(model, data, context):
+        def values(*kept):
+            return [[each.value for each in variables] for variables in kept]
+
+        @jax.jit
+        def step(trainable, other, of_optimizer, x, y):
+            slopes = jax.value_and_grad(lambda *given: error_of(model, *given), has_aux=True)
+            (error, other), gradients = slopes(trainable, other, x, y)
+            trainable, of_optimizer = model.optimizer.stateless_apply(of_optimizer, gradients, trainable)
+            return error, (trainable, other, of_optimizer)
+
+        state = None
+        for x, y in data:  # which makes the optimizer's variables
+            kept = model.trainable_variables, model.non_trainable_variables, model.optimizer.variables
+            error, state = step(*(state or values(*kept)), x, y)
+            for variables, arrays in zip(kept, state):
+                for variable, array in zip(variables, arrays):
+                    variable.assign(array)
+            context.step_done(error)
+"""
 
 
-@pytest.mark.parametrize(("code", "name"), [(OWN_STEP, "error"), (OWN_LOOP, "loss")], ids=["step", "loop"])
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(OWN_STEP, "error"), (OWN_LOOP, "loss"), (LOOP_OVER_ARRAYS, "loss")],
+    ids=["step", "loop", "loop over arrays"],
+)
 def test_a_step_and_a_loop_of_ones_own_learn_what_keras_step_learns(train, jax_forked, tmp_path, code, name):
     (tmp_path / "keras_step.py").write_text(textwrap.dedent(MODEL))
     (tmp_path / "own_step.py").write_text(textwrap.dedent(MODEL + code))
