@@ -315,7 +315,8 @@ _RULES: tuple[_Rule, ...] = (
     _Rule(
         _says("__jax_array__"),
         "other",
-        "a variable itself is returned, and not its value; a metric's result does that easily",
+        "a variable itself is returned, as easily by a metric's result, or given to a function that takes "
+        "only its value, as ops.where does",
         "variable.value, or ops.convert_to_tensor(variable)",
     ),
 )

@@ -126,7 +126,7 @@ def test_a_loss_is_a_place_and_no_layer(own):
             "the label has the shape (8, 1), the model's output (8, 10): the loss needs equal shapes",
         ),
         (ValueError("y_true and y_pred have different structures."), "shape", "more than one output"),
-        (ValueError("Triggering __jax_array__() during"), "other", "a variable itself is returned"),
+        (ValueError("Triggering __jax_array__() during"), "other", "or given to a function that takes"),
         (ValueError("The structure of `inputs` doesn't match the"), "shape", "other inputs than its own"),
         (ValueError("`ragged=True` is not supported with the jax"), "shape", "dense tensors of fixed shapes"),
         (ValueError("`sparse=True` can only be used with the"), "shape", "sparse=True is asked for"),
