@@ -22,7 +22,7 @@ def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Pat
     Raises:
         OSError: the file cannot be moved to its place; if the disk is full, with the file's name.
     """
-    # It keeps the suffix, which Keras checks, and is random: processes in two containers may have the same id,
+    # It keeps the suffix, which Keras checks. It is random: processes in two containers may have the same id,
     # and another user may have put a link of a name that can be guessed into a folder such as /tmp.
     partial = path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}.{path.name}")
     try:

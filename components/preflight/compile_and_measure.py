@@ -35,6 +35,7 @@ from slipway.components.preflight.question_and_answer import Answer, Compiled, Q
 from slipway.components.preflight.slice_mesh import UnknownSliceError, distributed_as_in_training, mesh_of
 from slipway.components.preflight.traced_program import Where, callbacks_in
 from slipway.components.preflight.training_step import TrainingStep
+from slipway.components.trainer.features import Feature
 from slipway.components.typed_json import typed
 
 JAX_STEP = (
@@ -171,7 +172,6 @@ def _answer(question: Question, mesh: Any, lines: Any, before_search: Callable[[
 
     from slipway.components.preflight.model_traits import traits_of
     from slipway.components.preflight.shapes import layers_of
-    from slipway.components.trainer.features import Feature
 
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
@@ -251,7 +251,7 @@ def _code_of_the_user(question: Question, model: Any = None, lines: Any = None) 
         raise _RefusedError(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy) from error
 
 
-def _built(question: Question, features: Mapping[str, Any]) -> Any:
+def _built(question: Question, features: Mapping[str, Feature]) -> Any:
     """Return the user's model, whose outputs and labels fit each other."""
     from slipway.components.trainer.loss_labels import require_equal_shapes
     from slipway.components.trainer.user_model import build_model, require_outputs
@@ -264,7 +264,7 @@ def _built(question: Question, features: Mapping[str, Any]) -> Any:
     return model
 
 
-def _inputs(question: Question, features: Mapping[str, Any]) -> dict[str, Any]:
+def _inputs(question: Question, features: Mapping[str, Feature]) -> dict[str, Feature]:
     return {name: feature for name, feature in features.items() if name not in question.labels}
 
 
@@ -309,7 +309,7 @@ def _require_layout(step: TrainingStep) -> None:
 
 
 def _found_by_length(
-    model: Any, features: Mapping[str, Any], question: Question, mesh: Any
+    model: Any, features: Mapping[str, Feature], question: Question, mesh: Any
 ) -> tuple[Trait, ...]:
     """Return what the model does at each length of the examples, where they are batched by length."""
     from slipway.components.preflight.lengths import judge_lengths

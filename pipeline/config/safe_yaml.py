@@ -227,8 +227,8 @@ class _Reader:
         self._refuse_indirection(event)
         if not isinstance(event, yaml.ScalarEvent):
             raise self._refused(event, "a list or mapping is used as a key; keys are text")
-        line, column = event.start_mark.line, event.start_mark.column
-        before = self._lines[line][max(column - _MAX_SHOWN_CHARS, 0) : column]
+        mark = event.start_mark
+        before = self._lines[mark.line][max(mark.column - _MAX_SHOWN_CHARS, 0) : mark.column] if mark else ""
         if before.rstrip(" \t").endswith("?"):  # [?x] would be {x: null}
             raise self._refused(event, "text that begins with ? is a key to YAML; put it in quotes")
         if not event.style and event.value == "<<":
