@@ -228,8 +228,10 @@ class _Reader:
         if not isinstance(event, yaml.ScalarEvent):
             raise self._refused(event, "a list or mapping is used as a key; keys are text")
         mark = event.start_mark
-        before = self._lines[mark.line][max(mark.column - _MAX_SHOWN_CHARS, 0) : mark.column] if mark else ""
-        if before.rstrip(" \t").endswith("?"):  # [?x] would be {x: null}
+        begins_before = (
+            mark is not None and self._lines[mark.line][max(mark.column - 1, 0) : mark.column] == "?"
+        )
+        if event.value and begins_before:  # [?x] would be {x: null}
             raise self._refused(event, "text that begins with ? is a key to YAML; put it in quotes")
         if not event.style and event.value == "<<":
             raise self._refused(event, "the merge key '<<' is not allowed; repeat the keys")

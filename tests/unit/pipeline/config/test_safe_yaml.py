@@ -147,7 +147,7 @@ def test_place_of_each_key_and_item_is_known_with_its_text():
         # Keys and numbers.
         ("null: a", "w.yaml:1: the key null is not text; put it in quotes"),
         ("1: a\n'1': b", "w.yaml:2: 1: given twice, first on line 1; keep one"),
-        ("? \n: a", "w.yaml:1: text that begins with ? is a key to YAML"),
+        ("? \n: a", "w.yaml:1: the key null is not text"),
         ("true: a", "w.yaml:1: the key true is not text"),
         ("1.10: a", "w.yaml:1: the key 1.1 is not text"),
         ("? [a]\n: 1", "w.yaml:1: a list or mapping is used as a key; keys are text"),
