@@ -3,7 +3,8 @@
 A checkout links its folders here; a wheel holds them here. So each module has one name in both, and the names
 `pipeline`, `components` and `schemas` are left to users, whose projects have them since TFX's templates.
 
-`slipway.run(pipeline)` runs a pipeline from a notebook or a test (docs/embedding.md).
+`slipway.run(pipeline)` runs a pipeline from a notebook or a test (docs/embedding.md), and
+`slipway.load(workload)` loads the model that it pushed.
 """
 
 import pkgutil
@@ -12,10 +13,21 @@ from typing import Any
 _PUBLIC = {
     "RunFailedError": "commands.run_from_python",
     "RunResult": "commands.run_from_python",
+    "Loaded": "commands.load_from_python",
     "Warm": "engine.processes.warm",
+    "load": "commands.load_from_python",
     "run": "commands.run_from_python",
 }
-__all__ = ["OtherNameError", "RunFailedError", "RunResult", "Warm", "refuse_other_name", "run"]
+__all__ = [
+    "Loaded",
+    "OtherNameError",
+    "RunFailedError",
+    "RunResult",
+    "Warm",
+    "load",
+    "refuse_other_name",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -139,7 +139,7 @@ class LiveModel:
             if refused and self._clock() < refused.next_s:
                 continue
             try:
-                self._served = self._loaded(version)
+                self._served = loaded(self._versions, version, self._load)
             except Exception as error:  # the previous version goes on answering
                 self._refuse(version, error)
             else:
@@ -150,12 +150,6 @@ class LiveModel:
     def _remedy(self) -> str:
         """Return the remedy for the newest version that could not be loaded; empty if there is none."""
         return self._refused[max(self._refused)].remedy if self._refused else ""
-
-    def _loaded(self, version: int) -> Served:
-        with self._versions.fetched(version) as folder:
-            # The manifest beside the model that was verified: the one in the base may be another by now.
-            manifest = json.loads((folder / MANIFEST).read_bytes())
-            return Served(version, self._load(folder), classes_of(manifest), *_columns(manifest))
 
     def _refuse(self, version: int, error: Exception) -> None:
         # The version may still be being copied, or the store may have been unavailable for a moment.
@@ -168,6 +162,21 @@ class LiveModel:
         if before is None or before.told != told:
             _log.debug("Version %d cannot be served.", version, exc_info=True)
             self._tell(f"Not serving version {version}, will retry: {told}")
+
+
+def loaded(versions: Versions, version: int, load: Callable[[Path], LoadedModel] = LoadedModel) -> Served:
+    """Load a version, once it is verified.
+
+    Args:
+        load: loads a model from a version's folder.
+
+    Raises:
+        ComponentError: the version is damaged, or its model cannot be loaded.
+    """
+    with versions.fetched(version) as folder:
+        # The manifest beside the model that was verified: the one in the base may be another by now.
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        return Served(version, load(folder), classes_of(manifest), *_columns(manifest))
 
 
 def _columns(manifest: Mapping[str, object]) -> tuple[frozenset[str], frozenset[str]]:

@@ -44,7 +44,8 @@ _is_date = re.compile(ISO_DATE.encode()).match
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
 # As slipway.components.trainer.saved_model_export reads them.
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
-_FILLERS: Mapping[str, float | str] = {"float": float("nan"), "int64": -(2**63), "string": ""}
+FILLERS: Mapping[str, float | str] = {"float": float("nan"), "int64": -(2**63), "string": ""}
+"""An empty cell of `serve_raw`, by type."""
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 
 
@@ -258,7 +259,7 @@ def _filled_up(columns: Mapping[str, Any], inputs: Mapping[str, TensorInfo]) -> 
             f"the longest{others}; a request may have {MAX_LIST_CELLS}: send long lists separately.",
             status=413,
         )
-    fillers = {name: _FILLERS[inputs[name].dtype] for name in longest}
+    fillers = {name: FILLERS[inputs[name].dtype] for name in longest}
     return {
         name: [row + [fillers[name]] * (longest[name] - len(row)) for row in rows]
         if name in longest
@@ -269,7 +270,7 @@ def _filled_up(columns: Mapping[str, Any], inputs: Mapping[str, TensorInfo]) -> 
 
 def _takes_lists(tensor: TensorInfo) -> bool:
     shape = tensor.shape
-    return shape is not None and len(shape) == 2 and shape[1] is None and tensor.dtype in _FILLERS
+    return shape is not None and len(shape) == 2 and shape[1] is None and tensor.dtype in FILLERS
 
 
 def _holds_lists(rows: Any) -> bool:

@@ -1,6 +1,7 @@
 """The HTTP server: accepts little, within limits, and refuses in TF Serving's form: {"error": "..."}."""
 
 import contextlib
+import functools
 import hmac
 import ipaddress
 import logging
@@ -8,7 +9,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
@@ -265,7 +266,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not wanted.verb:
             return status_document(served.version)
         with self.server.calls:
-            signature, said, arrays, outputs = _predicted(served, body, most_rows=self.server.most_rows)
+            signature, said, arrays, outputs = predicted(
+                served,
+                read_json(body),
+                most_rows=self.server.most_rows,
+                check=functools.partial(refuse_overflow, body),
+            )
         if self.server.log is not None and signature != TRANSFORM_FEATURES:
             self.server.log.add(served.version, arrays, outputs, name=self._name(), needed=served.needed)
         return said
@@ -292,16 +298,30 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def _predicted(
-    served: Served, body: bytes, *, most_rows: int
+def predicted(
+    served: Served,
+    document: Any,
+    *,
+    most_rows: int = MAX_ROWS,
+    check: Callable[[Mapping[str, _Array]], None] = lambda _: None,
 ) -> tuple[str, dict[str, object], dict[str, _Array], dict[str, _Array]]:
-    """Return the signature's name, the response, and the arrays of the model's inputs and outputs."""
-    document = read_json(body)
+    """Answer a request.
+
+    Args:
+        document: the body of the request, parsed.
+        check: refuses the arrays of the model's inputs by a RequestError.
+
+    Returns:
+        The signature's name, the response, and the arrays of the model's inputs and outputs.
+
+    Raises:
+        RequestError: the model cannot answer the request.
+    """
     try:
         name, by_row, arrays = parse_request(
             document, served.model.signatures, most_rows=most_rows, dates=served.dates
         )
-        refuse_overflow(body, arrays)
+        check(arrays)
         outputs = call_in_batches(served.model, name, arrays)
     except WrongInputError as error:
         raise RequestError(error.message) from error
