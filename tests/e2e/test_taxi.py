@@ -18,9 +18,11 @@ import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from watched import listeners_of
 
+import slipway
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
@@ -254,6 +256,12 @@ def test_pushed_version_predicts_the_rows_of_a_file(first_run, warm_runner, outp
     predictions = (tmp_path / "out/predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line)["row"] for line in predictions]
     assert rows == [row for row in range(100) if row != 6]
+    frame = pd.read_csv(tmp_path / "trips.csv", on_bad_lines="skip")
+    assert frame.isna().any(axis=None)
+    answers = slipway.load("taxi", output=output).predict(frame)
+    assert [each["prediction"] for each in answers] == [
+        json.loads(line)["prediction"] for line in predictions
+    ]
     [reject] = (tmp_path / "out/rejects-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
     assert (json.loads(reject)["row"], json.loads(reject)["reason"]) == (6, "too many fields")
 
