@@ -49,6 +49,12 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
     """
     tune = fn_args.custom_config["tune"]
     settings, machines = read_settings({k: v for k, v in fn_args.custom_config.items() if k != "tune"})
+    if tune["metric"].startswith("val_") and settings["early_stopping"]["patience"] is None:
+        logging.warning(
+            "Trials are compared by %s of the eval split, which judges the model afterwards, so its metrics "
+            "are a bit too good; train.early_stopping holds out rows of the train split for that",
+            tune["metric"],
+        )
     oracle = ALGORITHMS[tune["algorithm"]](
         objective=keras_tuner.Objective(tune["metric"], direction=tune["goal"]),
         max_trials=tune["trials"],

@@ -310,6 +310,24 @@ def test_tuner_tries_the_search_space_with_trainings_like_this_and_ranks_them(fn
 
 
 @pytest.mark.parametrize(
+    ("metric", "patience", "notes"), [("val_auc", None, 1), ("val_auc", 3, 0), ("auc", None, 0)]
+)
+def test_tuner_notes_that_the_rows_it_chooses_by_judge_the_model(
+    fn_args, tmp_path, caplog, metric, patience, notes
+):
+    from slipway.components.trainer.tuner_fn import tuner_fn
+
+    tune = TuneConfig(search={"hidden_units": {"choices": [[4], [8]]}}, metric=metric, goal="max")
+    asked = SimpleNamespace(
+        **vars(fn_args), transform_graph_path=fn_args.transform_output, working_dir=str(tmp_path)
+    )
+    early_stopping = {**SETTINGS["early_stopping"], "patience": patience}
+    asked.custom_config = {**SETTINGS, "early_stopping": early_stopping, "tune": tune.model_dump(mode="json")}
+    tuner_fn(asked)
+    assert caplog.text.count("are a bit too good; train.early_stopping holds out rows") == notes
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"model": "workloads.taxi.no_such.build_model"}, "there is no module workloads.taxi.no_such"),
