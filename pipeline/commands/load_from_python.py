@@ -144,7 +144,7 @@ def load(
 
 def _dicts(rows: Any) -> Sequence[Any]:
     """Return rows as dicts; None is an empty cell."""
-    if hasattr(rows, "notna"):  # of pandas, which is not imported here: other users need none
+    if hasattr(rows, "itertuples"):  # of pandas, which is not imported here: other users need none
         # Its numbers of NumPy are Python's once they are objects, and all that it takes for missing is None.
         return list(rows.astype(object).where(rows.notna(), None).to_dict("records"))
     rows = rows.to_pylist() if hasattr(rows, "to_pylist") else rows

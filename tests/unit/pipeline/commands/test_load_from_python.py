@@ -139,7 +139,7 @@ def test_a_column_that_is_missing_is_named_with_the_nearest_one(loaded):
         loaded().predict([ROW, {"Company": "a", 7: "x", **{k: v for k, v in ROW.items() if k != "company"}}])
 
 
-@pytest.mark.parametrize("rows", [ROW, "rows.csv", [[1.5]], None])
+@pytest.mark.parametrize("rows", [ROW, "rows.csv", [[1.5]], None, pd.Series(ROW)])
 def test_rows_of_another_form_are_refused_in_words(loaded, rows):
     with pytest.raises(UsageError, match="of the type"):
         loaded().predict(rows)
