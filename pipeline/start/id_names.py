@@ -7,7 +7,7 @@ _NUMBERS = frozenset(("nr", "no", "number", "nummer"))
 _SIGNS = _NUMBERS | {"id", "cid", "hid", "pid", "sid", "uid", "uuid", "guid", "key"}
 # A whole name, or its last word: user, buyer_account.
 _WHO = frozenset(("user", "person", "customer", "client", "patient", "subject", "account"))
-# The whole name of a group: not edad_paciente, which is a patient's age.
+# The whole name: not edad_paciente, which is a patient's age.
 _ALONE = frozenset((
     "subj", "cust", "ptid", "mrn", "ssn", "imei", "iban", "msisdn", "kunde", "proband", "cliente", "paciente",
     "usuario",
@@ -40,7 +40,8 @@ _COUNTED = frozenset((
     "haus", "strasse", "straßen", "strassen", "zimmer",
 ))  # fmt: skip
 _GLUED = tuple(f"{noun}{sign}" for noun in _NOUNS for sign in ("id", "key", *sorted(_NUMBERS)))
-_SEPARATORS = re.compile(r"[_\s./:#-]+|(?<=[a-z])(?=[A-Z])(?!NO$)")  # ambientNO, as NO alone: nitric oxide
+# No stroke: USD/person and pages/session measure. ambientNO, as NO alone, is nitric oxide.
+_SEPARATORS = re.compile(r"[_\s.:#-]+|(?<=[a-z])(?=[A-Z])(?!NO$)")
 # What a join by pandas or R adds. Only to an id: user_x may be a place, and NO_x are nitrogen oxides.
 _OF_A_JOIN = ("x", "y")
 
@@ -56,14 +57,13 @@ def is_id(name: str) -> bool:
 def is_group(name: str) -> bool:
     """Return whether rows that share a value of this name are about the same person, or the like."""
     words = _words(name)
-    if _identifies(words) or (len(words) == 1 and words[0] in _ALONE):
-        return True
-    return words[-1:] in (["household"], ["session"], ["email"]) and not _is_a_rate(words)
+    is_one = words[-1:] in (["household"], ["session"], ["email"]) or words[-2:] == ["e", "mail"]
+    return _identifies(words) or (is_one and not _is_a_rate(words))
 
 
 def _words(name: str) -> list[str]:
     """Return the words of customer_id, Customer No. and customerId, in small letters."""
-    words = [word for word in _SEPARATORS.split(name.replace("-mail", "mail")) if word]
+    words = [word for word in _SEPARATORS.split(name) if word]
     words = [word.lower() for word in words] if words != ["NO"] else ["nitric oxide"]
     is_joined = len(words) > 1 and words[-1] in _OF_A_JOIN and words[-2].endswith("id")
     return words[:-1] if is_joined else words
@@ -81,7 +81,7 @@ def _identifies(words: list[str]) -> bool:
         return True
     if last.endswith("num"):
         return (last.removesuffix("num") or "".join(before[-1:])) in _BEFORE_NUM
-    return not before and last.removeprefix("id") in _NOUNS and last.startswith("id")
+    return not before and (last in _ALONE or (last.startswith("id") and last.removeprefix("id") in _NOUNS))
 
 
 def _is_a_rate(words: list[str]) -> bool:

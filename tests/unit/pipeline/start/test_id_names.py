@@ -9,18 +9,19 @@ IDS = (
     "Customer No.", "CUSTOMER_NO", "userId", "weightedUserId", "flightNumber",
     "userid", "CUSTOMERKEY", "USUBJID", "CLIENTNUM", "accountNum", "firmid", "idcase", "idpersona",
     "IdCliente", "hhid", "idno", "IDNUM", "cardno", "obsno", "id_cliente", "customer_id_x", "userId.y",
-    "Kundennr", "Kunden-Nr.", "Kundennummer",
+    "Customer/Client ID", "Kundennr", "Kunden-Nr.", "Kundennummer", "Kunde", "cliente", "Subj", "MRN",
 )  # fmt: skip
 FEATURES = (
     "amount_paid", "paid", "bid", "acid", "covid", "piano", "discardno", "ordernum", "num",
-    "income_per_person", "costPerClient", "income_per_household",
+    "income_per_person", "costPerClient", "income_per_household", "USD/person", "pages/session",
+    "PM2.5/NO",
     "week_number", "Week No.", "weekNumber", "Semana No.", "Woche-Nr.", "week_number_x",
     "house_no", "HouseNo", "Haus-Nr.", "room_no", "seat_no",
     "city_id", "city_id_x", "id_ciudad", "idciudad", "id_estado", "district_id",
     "edad_paciente", "id_02", "NO", "NO_x", "ambientNO", "no_x", "user_x", "key_y", "pos_x", "city",
 )  # fmt: skip
 OF_ROWS = ("", "Unnamed: 0", "row", "rownames", "row_index", "index")
-OF_GROUPS = ("household", "session", "email", "contact_e-mail", "Kunde", "cliente", "Subj", "MRN")
+OF_GROUPS = ("household", "session", "email", "contact_e-mail", "E-Mail", "e_mail")
 
 
 @pytest.mark.parametrize("name", IDS)
