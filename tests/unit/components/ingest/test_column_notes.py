@@ -19,6 +19,8 @@ def test_fractions_that_become_zero_are_counted(ingest, write):
     found = ingest(write(lines, "in.jsonl"), format="jsonl", **ALL)
     assert found.notes == {"x": {TO_ZERO: 4}}
     assert sorted({row["x"][0] for row in found.rows if row["x"]})[0] == 0
+    beside = write(f'{{"a": 7, "x": 0.5}}\n{{"a": {10**30}, "x": 1e-400}}\n', "in.jsonl")
+    assert ingest(beside, format="jsonl", types={"a": "float"}, **ALL).notes["x"] == {TO_ZERO: 1}
 
 
 def test_whole_numbers_that_32_bit_fractions_round_are_counted(ingest, write, parquet):
