@@ -25,7 +25,7 @@ BLOCKS = 50
 """Blocks of neighbours: enough to spread each part over all rows, few enough to separate few neighbours."""
 
 ONE_THREAD_ROWS = 20_000
-"""From this many rows on, trees are grown by all threads."""
+"""From this many rows on, all threads are used."""
 STEP_ROUNDS = 10
 """Rounds to grow between two checks of the loss."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -186,11 +186,12 @@ def require_two_values(labels: npt.NDArray[Any]) -> None:
 
 
 def _threads_for(rows: int) -> contextlib.AbstractContextManager[Any]:
-    """Limit OpenMP to one thread for few rows: sharing out a small tree takes longer than growing it."""
+    """Use one thread for few rows: to share out a small tree or product takes longer than to make it."""
+    import sklearn.ensemble
+    import sklearn.linear_model  # noqa: F401  only libraries that are loaded are limited
     from threadpoolctl import threadpool_limits
 
-    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, user_api="openmp")
-    return limits if rows < ONE_THREAD_ROWS else contextlib.nullcontext()
+    return threadpool_limits(1) if rows < ONE_THREAD_ROWS else contextlib.nullcontext()
 
 
 def _grown(
