@@ -80,12 +80,12 @@ def decide(
             if node.id not in needed:
                 decisions[node.id] = Decision(node.id, "skip", "excluded (--to)")
                 continue
-            if absent := [up for up in node.upstream if decisions[up].is_unmet and up not in node.optional]:
-                decisions[node.id] = Decision(node.id, "skip", f"{absent[0]} was skipped", is_unmet=True)
-                continue
             reran = _reran(node, graph, decisions, running)
             read = _read(node, graph, decisions)
             decisions[node.id] = _decide(node, prints[node.id], known, reran, read, node.id in forced)
+            absent = [up for up in node.upstream if decisions[up].is_unmet and up not in node.optional]
+            if absent and decisions[node.id].action == "run":
+                decisions[node.id] = Decision(node.id, "skip", f"{absent[0]} was skipped", is_unmet=True)
         before, running = running, {i for i, decision in decisions.items() if decision.action == "run"}
         # A resolver may look at nodes later in the order, so decide again until the running nodes are stable.
         if running == before or not any(node.looks_at for node in graph.nodes):
