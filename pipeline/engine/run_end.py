@@ -94,8 +94,9 @@ def closed_at_end(
             refused = of_the_machine(error)
             give_up(journal, refused, listeners)
             raise refused from error
-        except Exception:  # a bug of ours: close the run, and let the traceback show it
+        except Exception as error:  # a bug of ours: close the run, and let the traceback show it
             journal.record.state, journal.record.exit_code = "failed", FAILED
+            journal.record.error = Failure(message=f"{type(error).__name__}: {error}")
             _end(journal, listeners)
             raise
         close(journal, end, display, listeners)

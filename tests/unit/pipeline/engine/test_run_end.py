@@ -63,6 +63,15 @@ def test_step_of_another_program_is_reported_no_command_of_ours(history, record)
     assert given_up(history, record, PipelineError("no", hint="see x")).hint == "see x"
 
 
+def test_fault_of_ours_is_kept_for_show_too(history, record):
+    with (
+        pytest.raises(KeyError, match="no_such"),
+        closed_at_end(Journal(record, history, 0.0), RunDisplay()),
+    ):
+        raise KeyError("no_such")
+    assert history.find(None).error == {"message": "KeyError: 'no_such'"}
+
+
 class Shown(RunDisplay):
     """Notes the state in which a run is shown as over."""
 
