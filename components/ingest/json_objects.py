@@ -62,8 +62,8 @@ def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str,
         return {}, "a key twice", twice
     if is_unsure and (key := _key_of_long_number(raw, fractions)) is not None:
         return {}, BEYOND_64_BITS, f"key {key!r}"
-    if is_zero and (b"-" in raw or _ZEROS in raw) and _TINY.search(raw):  # `in` is faster
-        row, is_wide = json.loads(raw, parse_float=_nonzero), True  # long whole numbers are no floats yet
+    if is_zero and (b"e-" in raw or b"E-" in raw or _ZEROS in raw) and _TINY.search(raw):  # `in` is faster
+        row, is_wide = json.loads(raw, parse_float=_nonzero), True  # it keeps whole numbers of any length
     if is_wide:  # Arrow does not convert them to floats
         row |= {key: _as_fractions(row[key]) for key in row.keys() & set(fractions)}
     return row, "", ""

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from slipway.components.ingest import json_lines
+from slipway.components.ingest import json_lines, json_objects
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.options import Options
@@ -176,3 +176,8 @@ def test_column_that_no_line_of_a_block_has_is_not_looked_for_line_by_line(write
     blocks = list(json_lines.read(file, options, json_lines.infer(file, options, {})))
     assert len(blocks) >= 20
     assert len(looked) <= 3 * len(blocks)  # not 30 for each
+
+
+def test_rows_with_zeros_and_dates_are_not_searched_for_tiny_numbers(monkeypatch):
+    monkeypatch.setattr(json_objects, "_TINY", None)
+    assert json_objects.parse_object(b'{"x": 0.0, "day": "2026-11-30"}')[0] == {"x": 0.0, "day": "2026-11-30"}
