@@ -290,6 +290,12 @@ PLAIN = st.recursive(
 )
 
 
+def test_long_key_as_a_yaml_library_writes_it_is_read_back():
+    text = yaml.safe_dump({"a" * 200: {"b": 1}})
+    assert text.startswith("? a")
+    assert read_yaml(text, name="w").data == {"a" * 200: {"b": 1}}
+
+
 @given(PLAIN)
 def test_data_written_by_a_yaml_library_is_read_back(data):
     # JSON-like scalars: text is always quoted, so that only the structure and the numbers are at stake.
