@@ -212,10 +212,16 @@ class OwnLoop:
         )
 
     def _require_learned(self) -> None:
-        """Reject a loop whose steps change arrays of its own: the model that is saved has learned nothing."""
-        if self._begun and self._begun == _digest(self.model):
+        """Reject a loop whose steps change arrays of its own: the model that is saved has learned nothing.
+
+        A few steps may only sum up gradients, or have a rate of 0.
+        """
+        steps = self.step - self.first_step
+        if not self._begun or steps < min(10, self.epochs * self.steps_per_epoch - self.first_step):
+            return
+        if self._begun == _digest(self.model):
             raise ComponentError(
-                f"{self.where} took {self._summed} steps, and changed no variable of the model or of its "
+                f"{self.where} took {steps} steps, and changed no variable of the model or of its "
                 "optimizer: what is evaluated, saved in checkpoints and exported has learned nothing",
                 hint="a loop that keeps the state in arrays, as of model.stateless_call, assigns them to the "
                 "variables (variable.assign) before each context.step_done",

@@ -124,6 +124,19 @@ def test_a_metric_of_several_numbers_is_evaluated_as_by_keras_own_fit(loop):
     assert (ends["val_two_0"], ends["val_two_1"]) == (0.25, 0.75)
 
 
+@pytest.mark.parametrize("first_step", [0, 2])
+def test_a_loop_may_change_nothing_in_its_first_few_steps(loop, first_step):
+    """Of an epoch of few steps, or the rest of one after a restart, gradients may only be summed up."""
+
+    def fit(model, data, context):
+        for _ in data:
+            if context.step == 3:
+                model.optimizer.iterations.assign_add(1)
+            context.step_done(1.0)
+
+    assert loop(fit, first_step=first_step).told[-1] == ("epoch 1 ends", {"loss": 1.0})
+
+
 def test_early_stop_and_a_return_at_the_end_of_an_epoch_end_it(loop):
     assert loop(steps_of(float), stop_after=0).told[-1] == ("epoch 0 ends", {"loss": 1.0})
 
@@ -202,7 +215,7 @@ def test_error_of_a_step_is_raised_again_where_the_users_function_went_on(loop):
         (ends_twice, "mine.fit called context.step_done twice for step 1, or before a batch"),
         (
             keeps_its_weights_in_arrays,
-            "mine.fit took 3 steps, and changed no variable of the model or of its",
+            "mine.fit took 6 steps, and changed no variable of the model or of its",
         ),
         (leaves_early, "mine.fit returned after step 1, within an epoch of 3"),
         (steps_of(lambda _: [1.0, 2.0]), r"gave context.step_done an array of shape \(2,\); the loss of a"),
