@@ -186,9 +186,11 @@ def one_line(record: RunRecord) -> str:
 
 
 def what_failed(record: RunRecord) -> str:
-    """Return the first failed node and the first line of its cause; empty if no node failed."""
+    """Return the first failed node, if one did, and the first line of the cause; empty if nothing failed."""
     failed = next((node for node in record.nodes if node.state == "failed"), None)
-    if failed is None:
+    cause = failed.failure if failed else record.error
+    if cause is None:
         return ""
-    why = failed.failure["message"].partition("\n")[0]
-    return f"{failed.id}: {why[:_SHOWN_REASON]}{'...' if len(why) > _SHOWN_REASON else ''}"
+    why = cause["message"].partition("\n")[0]
+    shown = f"{why[:_SHOWN_REASON]}{'...' if len(why) > _SHOWN_REASON else ''}"
+    return f"{failed.id}: {shown}" if failed else shown

@@ -51,6 +51,9 @@ def test_a_run_that_failed_says_at_which_node_and_why(tmp_path):
 
     assert row.run.told == "Transform: no column named tips"
 
+    record.nodes, record.error = [], {"message": "can't start new thread\nmore"}
+    assert index([record], tmp_path, tmp_path / "report.html").rows[0].run.told == "can't start new thread"
+
 
 def run(run_id, *, workload="taxi", metrics=None, **train):
     asked = RecordedRequest(
