@@ -52,6 +52,8 @@ def test_a_folder_becomes_a_workload_that_loads(root, pictures):
     assert (config.data.source, config.data.format, config.data.label) == ("pets", "images", "label")
     assert config.train.images == {"image": (10, 12, 1)}
     assert config.train.hyperparameters["augment"] == {"shift": 0.1, "zoom": 0.1}
+    text = (root / "workloads/pets/workload.yaml").read_text()
+    assert "Remove this line where place or size\n" in text
     assert begun.text().splitlines()[0] == "36 images of 3 classes."
     assert begun.text().splitlines()[-1].endswith("run pets")
 
