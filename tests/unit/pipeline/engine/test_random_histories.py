@@ -365,7 +365,7 @@ def require_latest_baseline(world, judged):
     """Hold up the first rule for what a resolver of the latest blessed model had found.
 
     That is the last other model; twins, of the same settings, need not count. Where a model is made anew in
-    each run, all are twins, and count. One that is judged again, by other code, may meet itself.
+    each run, all are twins, and count. One that is judged again may meet itself, see docs/any-pipeline.md.
     """
     [model] = judged.read["Trainer"]
     others = sorted(world.blessed() - {model})
