@@ -44,8 +44,8 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     told = here("new", "shapes", "--data", "shapes")
     assert "1,797 images of 10 classes." in told
     assert f"1 image cannot be read: digit {digit}/broken.png" in told
-    # What is served is asked below; in a clean process, a table's model is. Sixteen of 26 epochs will do.
-    here("run", "shapes", "--set", "evaluate.serving=null", "--set", "train.epochs=16")
+    # What is served is asked below; in a clean process, a table's model is. Of 100 epochs 32 will do.
+    here("run", "shapes", "--set", "evaluate.serving=null", "--set", "train.epochs=32")
     run = json.loads(here("show", "--json"))
     assert run["pushed"], "the model is pushed"
     assert run["metrics"]["sparse_categorical_accuracy"] >= 0.95
@@ -75,10 +75,10 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
 
     told = here("new", "fractions", "--data", "fractions.npz")
     assert "trained on train, evaluated on test" in told
-    here("run", "fractions", "--set", "train.epochs=3", "--to", "Trainer")
+    here("run", "fractions", "--set", "train.epochs=5", "--to", "Trainer")
     [result] = (copy / "output/artifacts/fractions/Trainer/model_run").glob("*/result.json")
     result = json.loads(result.read_text(encoding="utf-8"))
-    assert (result["epochs"], result["train_rows"], result["eval_rows"]) == (3, 1442, 355)
+    assert (result["epochs"], result["train_rows"], result["eval_rows"]) == (5, 1442, 355)
     assert result["metrics"]["val_accuracy"] >= 0.85
 
 

@@ -126,14 +126,16 @@ def test_a_page_full_of_hostile_and_long_names_keeps_its_width_and_to_itself(vis
     assert [address for address in seen.found["asked"] if not address.startswith("data:")] == []
 
 
-# The words within which a line ends, each with what stands on either side, and the width with all open.
+# The words within which a line ends, but in paths, each with what is on either side; the width with all open.
 BROKEN = """(() => {
   for (const part of page.querySelectorAll("details")) part.open = true;
   const walk = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT), range = page.createRange();
+  const wordAt = (words, at) => words.slice(words.lastIndexOf(" ", at) + 1).split(" ")[0];
   const broken = [];
   for (let text = walk.nextNode(); text; text = walk.nextNode()) {
     if (text.parentElement.closest("pre, script")) continue;
     for (const {index: at} of text.data.matchAll(/[a-z](?=[a-z])/g)) {
+      if (wordAt(text.data, at).includes("/")) continue;
       range.setStart(text, at); range.setEnd(text, at + 2);
       if (range.getClientRects().length > 1)
         broken.push(text.data.slice(0, at + 1) + "/" + text.data.slice(at + 1));
